@@ -1,0 +1,76 @@
+"""Everything that decides how one engine process loads and runs its model: a frozen value.
+
+Strategy: the process that starts an engine writes these options down (JSON) and the engine reads them back, so every
+field is a plain value. Rules: limits are positive; zero means "choose for me" only where the field says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+KV_TYPES = ("f16", "q8_0", "q4_0")
+"""Types of the K and V cache that may be asked for. The quantized ones need flash attention, which is always on."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How to load and run one model.
+
+    model_path: a GGUF file. context: tokens of KV shared by all slots; one prompt with its output must fit.
+    slots: prompts kept in KV at once. threads: 0 measures (at most the physical cores).
+    kv_type: of K and V, one of KV_TYPES. gpu_layers: -1 is all; 0 keeps everything on the CPU.
+    n_batch: most tokens of one evaluation. n_ubatch: what is lost at most when one is aborted, in tokens.
+    host_cache_bytes: evicted prompts in main memory (0: none). disk_cache_dir: where prompts outlive the
+    process (None: nowhere), at most disk_cache_bytes, each at most disk_cache_days old.
+    max_time_limit_ms: upper limit for a request's own time limit. busy_window_ms: so long after the last interactive
+    request background work stays in chunks of busy_chunk tokens; afterwards idle_chunk.
+    max_waiting: requests that may wait or run at once; more are refused.
+    remeasure_threads: whether the thread count is measured again while the engine idles.
+    """
+
+    model_path: str
+    context: int = 8192
+    slots: int = 8
+    threads: int = 0
+    kv_type: str = "q8_0"
+    gpu_layers: int = 0
+    n_batch: int = 512
+    n_ubatch: int = 128
+    host_cache_bytes: int = 512 << 20
+    disk_cache_dir: str | None = None
+    disk_cache_bytes: int = 2 << 30
+    disk_cache_days: float = 7.0
+    max_time_limit_ms: float = 120_000.0
+    busy_window_ms: float = 300.0
+    busy_chunk: int = 16
+    idle_chunk: int = 256
+    max_waiting: int = 256
+    remeasure_threads: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.model_path:
+            raise ValueError("model_path is empty")
+        if self.kv_type not in KV_TYPES:
+            raise ValueError(f"unknown kv_type {self.kv_type!r}; choose one of {', '.join(KV_TYPES)}")
+        if not 64 <= self.context <= 1 << 20:
+            raise ValueError(f"context of {self.context} tokens is outside 64 … 1048576")
+        if not 1 <= self.slots <= 64:
+            raise ValueError(f"{self.slots} slots is outside 1 … 64")
+        if min(self.threads, self.host_cache_bytes, self.disk_cache_bytes) < 0:
+            raise ValueError("threads and cache sizes cannot be negative")
+        if min(self.n_batch, self.n_ubatch, self.busy_chunk, self.idle_chunk, self.max_waiting) < 1:
+            raise ValueError("batch and chunk sizes must be at least 1")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> EngineOptions:
+        """The inverse of `as_dict`; unknown names are ignored (a newer program wrote them).
+
+        Raises ValueError or TypeError for values that cannot be used.
+        """
+        known = {f.name for f in fields(cls)}
+        return cls(**{k: v for k, v in values.items() if k in known})
