@@ -1,0 +1,80 @@
+"""Changes as they come from an editor, and edits as the rest of the program uses them.
+
+Strategy: a `Change` is in the editor's terms (a range in its encoding, or a whole new text), an `Edit` is what it did
+to the text (offsets and points in code points), in the order in which the edits were applied: each one refers to
+the text that the one before it left.
+
+Rules:
+- Plain values only; nothing here knows the protocol.
+- A whole new text becomes the smallest single edit between common head and common tail, so caches survive clients that
+  send whole files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Point = tuple[int, int]
+"""(line, column): 0-based, columns in code points for an `Edit`, in the editor's units for a `Change`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One content change as sent: replace `range` (start, end) by `text`, or everything if `range` is None."""
+
+    range: tuple[Point, Point] | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a change did: `start … old_end` of the old text became `start … new_end` of the new one (code points)."""
+
+    start: int
+    old_end: int
+    new_end: int
+    start_point: Point
+    old_end_point: Point
+    new_end_point: Point
+
+    @property
+    def delta(self) -> int:
+        """Code points by which everything behind the edit moved."""
+        return self.new_end - self.old_end
+
+
+def shift(offset: int, edit: Edit) -> int:
+    """Where an offset of the old text is in the new one; one inside the replaced part goes to the edit's start."""
+    if offset <= edit.start:
+        return offset
+    return offset + edit.delta if offset >= edit.old_end else edit.start
+
+
+def difference(old: str, new: str) -> tuple[int, int, str]:
+    """The smallest (start, end, text) that turns `old` into `new`. O(n), in comparisons of whole pieces."""
+    head = _common(old, new, min(len(old), len(new)), backwards=False)
+    tail = _common(old, new, min(len(old), len(new)) - head, backwards=True)
+    return head, len(old) - tail, new[head : len(new) - tail]
+
+
+def _common(old: str, new: str, most: int, *, backwards: bool) -> int:
+    """Length of the longest common head (or tail) of at most `most` characters, by doubling, then bisection."""
+
+    def piece(text: str, low: int, high: int) -> str:
+        return text[len(text) - high : len(text) - low] if backwards else text[low:high]
+
+    low, step = 0, 1024
+    while low < most:
+        high = min(low + step, most)
+        if piece(old, low, high) != piece(new, low, high):
+            break
+        low, step = high, step * 2
+    else:
+        return most
+    while high - low > 1:  # the first difference lies in low … high-1
+        middle = (low + high) // 2
+        if piece(old, low, middle) == piece(new, low, middle):
+            low = middle
+        else:
+            high = middle
+    return low
