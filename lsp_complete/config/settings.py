@@ -1,0 +1,318 @@
+"""Every setting: its name, type, default, bounds, unit, meaning, and who may set it.
+
+Strategy: one frozen model with a group per part of the program. What a setting needs beside its type (unit,
+scope, sensitivity) stands beside it, so that loading, the printed table, the README and the editors'
+schema all read the same lines.
+
+Rules:
+- Scope "own": taken only from the user's own file or environment. Everything that names a path, an
+  endpoint or a port, records, or decides how much of the machine is used is "own".
+- Scope "narrow": a workspace or an editor may only make it stricter (turn off, exclude more, do less).
+- Scope "any": a workspace or an editor may set it, within the bounds given here.
+- A sensitive setting is always "own".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
+
+Scope = Literal["own", "narrow", "any"]
+
+
+def _option(
+    default: Any,
+    description: str,
+    *,
+    unit: str = "",
+    scope: Scope = "any",
+    sensitive: bool = False,
+    path: bool = False,
+    ge: int | None = None,
+    le: int | None = None,
+    max_length: int | None = None,
+) -> Any:
+    """One setting. `path`: a leading `~` in the value is expanded when it is read from a source."""
+    if sensitive and scope != "own":
+        raise ValueError("a sensitive setting is taken from the user's own file or environment only")
+    extra: dict[str, Any] = {"unit": unit, "scope": scope, "sensitive": sensitive, "path": path}
+    return Field(
+        default=default, description=description, json_schema_extra=extra, ge=ge, le=le, max_length=max_length
+    )
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), validate_default=True)
+
+
+class EngineSettings(_Group):
+    """The engine process. It is shared by all windows of a user, so no workspace may shape it."""
+
+    threads: int = _option(
+        0, "CPU threads; 0 chooses by measuring at the start", unit="threads", scope="own", ge=0, le=512
+    )
+    context: int = _option(
+        8192,
+        "Room for all slots together; lowered if memory is short",
+        unit="tokens",
+        scope="own",
+        ge=512,
+        le=1 << 20,
+    )
+    slots: int = _option(8, "Prompts kept ready for reuse at a time", unit="slots", scope="own", ge=1, le=64)
+    kv_type: Literal["f16", "q8_0", "q4_0"] = _option(
+        "q8_0", "Precision of the attention cache; q8_0 halves its memory at no cost in speed", scope="own"
+    )
+    gpu_layers: int = _option(
+        -1, "Layers on the GPU: -1 all that fit, 0 none", unit="layers", scope="own", ge=-1, le=1000
+    )
+    idle_exit_s: int = _option(
+        60,
+        "The engine ends this long after the last editor window left",
+        unit="s",
+        scope="own",
+        ge=0,
+        le=86400,
+    )
+    host_cache_mb: int = _option(
+        512,
+        "Memory for evaluated prompts beside the slots; 0 turns it off",
+        unit="MB",
+        scope="own",
+        ge=0,
+        le=1 << 20,
+    )
+    disk_cache_mb: int = _option(
+        2048, "Disk space for evaluated prompts; 0 turns it off", unit="MB", scope="own", ge=0, le=1 << 22
+    )
+    endpoint: str = _option(
+        "",
+        "URL of an OpenAI-style /v1/completions server to use instead of the embedded engine; "
+        "your code is sent there. Empty: nothing is sent anywhere",
+        scope="own",
+        sensitive=True,
+    )
+
+
+class SuggestSettings(_Group):
+    """What is offered, when, and how much of it."""
+
+    surface: Literal["auto", "ghost", "menu", "both"] = _option(
+        "auto", "Ghost text, completion menu, or both; auto goes by the editor"
+    )
+    multiline: Literal["auto", "always", "never"] = _option(
+        "auto", "Whether a suggestion may go on past the end of the line; auto goes by the place"
+    )
+    level: Literal["eager", "balanced", "quiet"] = _option(
+        "balanced", "How sure the model must be before a suggestion is shown unasked"
+    )
+    max_lines: int = _option(24, "Longest suggestion", unit="lines", ge=1, le=200)
+    max_tokens: int = _option(96, "Longest suggestion", unit="tokens", ge=1, le=512)
+    min_chars: int = _option(
+        3,
+        "Shortest suggestion shown unasked, so that `)` alone never takes the Tab key",
+        unit="characters",
+        ge=0,
+        le=100,
+    )
+    debounce_ms: int = _option(0, "Wait after a key before asking the model", unit="ms", ge=0, le=5000)
+    in_strings: bool = _option(True, "Suggest inside string literals")
+    in_comments: bool = _option(True, "Suggest inside comments")
+    time_limit_ms: int = _option(
+        4000, "A request is answered after this long at the latest", unit="ms", ge=50, le=60000
+    )
+    typed_through: bool = _option(True, "Answer from the last suggestion while typing agrees with it")
+
+
+class ContextSettings(_Group):
+    """What the model reads. 0 means: by model and machine."""
+
+    lines_above: int = _option(
+        0, "Lines of the file above the cursor; 0 by model", unit="lines", ge=0, le=5000
+    )
+    lines_below: int = _option(
+        0, "Lines of the file below the cursor; 0 by model", unit="lines", ge=0, le=5000
+    )
+    anchor_lines: int = _option(
+        0,
+        "Whole lines above the cursor that stand after the middle token; 0 by model",
+        unit="lines",
+        ge=0,
+        le=200,
+    )
+    budget_tokens: int = _option(
+        0, "Longest prompt; 0 by model and measured speed", unit="tokens", ge=0, le=1 << 17
+    )
+    cross_file: bool = _option(
+        True, "Add outlines and definitions from other files of the workspace", scope="narrow"
+    )
+    layout: Literal["anchored", "standard"] = _option(
+        "anchored", "Prompt layout; standard is healed prefix-suffix-middle, for comparison"
+    )
+
+
+class IndexSettings(_Group):
+    """The index of the workspace's symbols."""
+
+    enabled: bool = _option(True, "Index the workspace's symbols in the background", scope="narrow")
+    exclude: tuple[str, ...] = _option(
+        (),
+        "Further patterns to leave out, as in .gitignore; a workspace can only add to them",
+        scope="narrow",
+        max_length=500,
+    )
+    secrets: tuple[str, ...] = _option(
+        (),
+        "Further patterns of files that are never read, beside the built-in list (.env, keys, credentials)",
+        scope="own",
+        sensitive=True,
+    )
+    max_file_kb: int = _option(512, "Larger files are not indexed", unit="KB", scope="own", ge=1, le=1 << 16)
+    max_files: int = _option(20000, "Files indexed at most", unit="files", scope="own", ge=0, le=1_000_000)
+
+
+class LogSettings(_Group):
+    """What goes to standard error. Source code never does."""
+
+    level: Literal["debug", "info", "warning", "error"] = _option(
+        "warning", "Least level that is logged", scope="own"
+    )
+
+
+class RecordSettings(_Group):
+    """Recording of requests for replay, on this machine only."""
+
+    enabled: bool = _option(False, "Record requests for replay", scope="own", sensitive=True)
+    dir: str = _option(
+        "", "Folder of the recordings; empty: the user's state folder", scope="own", sensitive=True, path=True
+    )
+    max_mb: int = _option(
+        256, "Oldest recordings go beyond this size", unit="MB", scope="own", sensitive=True, ge=1, le=1 << 20
+    )
+    days: int = _option(
+        30, "Recordings older than this go", unit="days", scope="own", sensitive=True, ge=1, le=3650
+    )
+    content: bool = _option(
+        True, "Record source text too; without it only times and counts", scope="own", sensitive=True
+    )
+
+
+class DashboardSettings(_Group):
+    """The local page of figures."""
+
+    port: int = _option(
+        0, "Loopback port of the dashboard; 0 turns it off", scope="own", sensitive=True, ge=0, le=65535
+    )
+
+
+class Settings(_Group):
+    """All settings. Immutable; one value holds for one workspace."""
+
+    model: str = _option(
+        "auto",
+        "Model to use: a catalogue name, an alias or the path of a GGUF file; "
+        "auto takes the best one here that is fast enough",
+        scope="own",
+        sensitive=True,
+        path=True,
+    )
+    model_dir: str = _option(
+        "", "Folder of the models; empty: the user's cache folder", scope="own", sensitive=True, path=True
+    )
+    draft_model: str = _option(
+        "",
+        "Smaller model of the same vocabulary that proposes tokens; pays on a GPU or for models of 7B and more",
+        scope="own",
+        sensitive=True,
+        path=True,
+    )
+    prefetch: Literal["off", "light", "full"] = _option(
+        "light",
+        "Work ahead while the machine is idle: none, what is cheap, or all that helps",
+        scope="narrow",
+    )
+    first_deadline_ms: int = _option(
+        800,
+        "If the full prompt takes longer than this, answer from a small one first",
+        unit="ms",
+        ge=0,
+        le=60000,
+    )
+    languages: dict[str, bool] = _option(
+        {}, 'Language id to true or false; "*" holds for all others', scope="narrow", max_length=200
+    )
+    rules: str = _option("", "One line of project rules that the model sees as a comment", max_length=500)
+    engine: EngineSettings = EngineSettings()
+    suggest: SuggestSettings = SuggestSettings()
+    context: ContextSettings = ContextSettings()
+    index: IndexSettings = IndexSettings()
+    log: LogSettings = LogSettings()
+    record: RecordSettings = RecordSettings()
+    dashboard: DashboardSettings = DashboardSettings()
+
+    def language_enabled(self, language_id: str) -> bool:
+        """Whether suggestions are wanted in a language; its own entry wins over `*`, and on is the default."""
+        return self.languages.get(language_id, self.languages.get("*", True))
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is known of one setting beside its value. `name` is dotted: `engine.threads`."""
+
+    name: str
+    default: object
+    description: str
+    unit: str
+    scope: Scope
+    sensitive: bool
+    path: bool
+    annotation: Any
+    field: FieldInfo
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The allowed words of a choice, weakest first as declared; () for other types."""
+        return tuple(get_args(self.annotation)) if "Literal" in str(self.annotation) else ()
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return PREFIX + self.name.replace(".", "_").upper()
+
+
+PREFIX = "LSP_COMPLETE_"
+
+
+def _options(group: type[BaseModel], prefix: str) -> Iterator[Option]:
+    for key, field in group.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _options(kind, f"{prefix}{key}.")
+            continue
+        about = cast("dict[str, Any]", field.json_schema_extra)
+        yield Option(
+            name=prefix + key,
+            default=field.default,
+            description=field.description or "",
+            annotation=kind,
+            field=field,
+            **about,
+        )
+
+
+OPTIONS: dict[str, Option] = {option.name: option for option in _options(Settings, "")}
+"""Every setting by its dotted name, in the order of declaration."""
+
+
+def value_of(settings: Settings, name: str) -> object:
+    """The value of a setting by its dotted name. Raises KeyError if there is no such setting."""
+    if name not in OPTIONS:
+        raise KeyError(name)
+    value: object = settings
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
