@@ -1,0 +1,1 @@
+"""The filters: each a pure function `(Suggestion, Context) -> Suggestion | Drop`."""
