@@ -3,19 +3,16 @@
 from lsp_complete.config.describe import as_json, as_text, editor_properties, markdown, schema
 from lsp_complete.config.files import APP, FILE_NAME, WORKSPACE_FILES, editor_source, gather, user_file
 from lsp_complete.config.load import Loaded, Source, Sources, load
+from lsp_complete.config.options import OPTIONS, PREFIX, Option, value_of
 from lsp_complete.config.settings import (
-    OPTIONS,
-    PREFIX,
     ContextSettings,
     DashboardSettings,
     EngineSettings,
     IndexSettings,
     LogSettings,
-    Option,
     RecordSettings,
     Settings,
     SuggestSettings,
-    value_of,
 )
 
 __all__ = [

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from lsp_complete.config.load import Loaded
-from lsp_complete.config.settings import OPTIONS, Option, Settings, value_of
+from lsp_complete.config.options import OPTIONS, Option, value_of
+from lsp_complete.config.settings import Settings
 
 _FROM = {"own": "you", "narrow": "you; others only stricter", "any": "you, workspace, editor"}
 

@@ -18,7 +18,7 @@ from typing import cast
 import platformdirs
 
 from lsp_complete.config.load import Kind, Source, Sources, unwrap
-from lsp_complete.config.settings import OPTIONS, PREFIX
+from lsp_complete.config.options import OPTIONS, PREFIX
 
 if sys.version_info >= (3, 11):
     import tomllib

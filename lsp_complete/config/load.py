@@ -12,15 +12,13 @@ Rules:
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Annotated, Any, Literal, cast, get_origin
+from typing import Any, Literal, get_origin
 
-from pydantic import TypeAdapter, ValidationError
-
-from lsp_complete.config.settings import OPTIONS, PREFIX, Option, Settings
+from lsp_complete.config.options import OPTIONS, PREFIX, Option
+from lsp_complete.config.settings import Settings
+from lsp_complete.config.values import check, kept, narrow, parse_text, short
 
 Kind = Literal["user", "workspace", "editor", "environment"]
 
@@ -138,7 +136,7 @@ def _walk(
             _walk(value, f"{name}.", source, found, problem)
         elif name in _GROUPS:
             problem(
-                f"setting `{name}` in {source.name} is ignored: it is a group of settings, not {_short(value)}"
+                f"setting `{name}` in {source.name} is ignored: it is a group of settings, not {short(value)}"
             )
         else:
             problem(
@@ -157,47 +155,12 @@ def _from_environment(source: Source, problem: Callable[[str], None]) -> Iterato
                 f"variable {variable} is ignored: there is no such setting{_similar(variable, by_variable)}"
             )
             continue
-        yield name, _parse_text(OPTIONS[name], str(value))
+        yield name, parse_text(OPTIONS[name], str(value))
 
 
 def _similar(name: str, known: Mapping[str, object]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)
     return f" (did you mean `{close[0]}`?)" if close else ""
-
-
-def _parse_text(option: Option, text: str) -> object:
-    """A value as written in a shell. What cannot be read stays text and fails validation with a message."""
-    text = text.strip() if option.annotation is not str else text
-    if option.annotation is bool:
-        words = {
-            "1": True,
-            "true": True,
-            "yes": True,
-            "on": True,
-            "0": False,
-            "false": False,
-            "no": False,
-            "off": False,
-        }
-        return words.get(text.lower(), text)
-    if option.annotation is int:
-        try:
-            return int(text)
-        except ValueError:
-            return text
-    origin = get_origin(option.annotation)
-    if origin in (tuple, dict) and text.startswith(("[", "{")):
-        try:
-            return cast("object", json.loads(text))
-        except ValueError:
-            return text
-    if origin is tuple:
-        return [part.strip() for part in text.split(",") if part.strip()]
-    if origin is dict:
-        pairs = (part.partition("=") for part in text.split(",") if part.strip())
-        words = {"true": True, "on": True, "false": False, "off": False}
-        return {key.strip(): words.get(value.strip().lower(), value) for key, _, value in pairs}
-    return text
 
 
 # --- one value -----------------------------------------------------------------------------------------
@@ -216,7 +179,7 @@ def _apply(
     value, reason = check(option, raw)
     if reason:
         problem(
-            f"setting {where} has a wrong value, {_short(raw)}: {reason}; {_short(current)} ({origins[name]}) is used"
+            f"setting {where} has a wrong value, {short(raw)}: {reason}; {short(current)} ({origins[name]}) is used"
         )
         return
     if not source.trusted and option.scope == "own":
@@ -228,64 +191,16 @@ def _apply(
         return
     if not source.trusted and option.scope == "narrow":
         narrowed = narrow(current, value, option.choices)
-        if not _kept(narrowed, value):
+        if not kept(narrowed, value):
             problem(
                 f"setting {where} is not taken as it stands: a workspace or editor can only make it stricter; "
-                f"{_short(narrowed)} is used (your own lsp-complete.toml or {option.variable} can widen it)"
+                f"{short(narrowed)} is used (your own lsp-complete.toml or {option.variable} can widen it)"
             )
-        value = narrowed
+        value, reason = check(option, narrowed)
+        if reason:
+            problem(f"setting {where} is ignored: together with {origins[name]}, {reason}")
+            return
         if value == current:
             return
     values[name] = value
     origins[name] = option.variable if source.kind == "environment" else source.name
-
-
-@cache
-def _adapter(name: str) -> TypeAdapter[Any]:
-    option = OPTIONS[name]
-    kind: Any = Annotated[option.annotation, option.field]
-    return TypeAdapter(kind)
-
-
-def check(option: Option, raw: object) -> tuple[object, str]:
-    """(value, "") if `raw` is a right value of this setting, else (None, reason)."""
-    try:
-        text = json.dumps(raw, default=str)
-        return _adapter(option.name).validate_json(text, strict=True), ""
-    except ValidationError as error:
-        return None, "; ".join(_reason(item["loc"], item["msg"]) for item in error.errors()[:2])
-    except (TypeError, ValueError, RecursionError):
-        return None, "it cannot be read"
-
-
-def _reason(loc: tuple[int | str, ...], message: str) -> str:
-    message = message.replace("Input should", "it should")
-    return f"{'.'.join(map(str, loc))}: {message}" if loc else message
-
-
-def narrow(current: object, value: object, choices: tuple[str, ...] = ()) -> object:
-    """The stricter of the two: off wins, lists join, the weaker choice wins, languages only go off."""
-    if isinstance(current, bool):
-        return current and bool(value)
-    if choices:
-        return min(str(current), str(value), key=choices.index)
-    if isinstance(current, tuple) and isinstance(value, tuple):
-        return current + tuple(item for item in value if item not in current and not item.startswith("!"))
-    if isinstance(current, Mapping) and isinstance(value, Mapping):
-        rest = current.get("*", True)
-        return {**current, **{key: bool(on) and current.get(key, rest) for key, on in value.items()}}
-    raise TypeError(f"no stricter value is defined for {type(current).__name__}")
-
-
-def _kept(narrowed: object, value: object) -> bool:
-    """Whether everything that was asked for is in the narrowed value."""
-    if isinstance(narrowed, tuple) and isinstance(value, tuple):
-        return set(value) <= set(narrowed)
-    if isinstance(narrowed, Mapping) and isinstance(value, Mapping):
-        return all(narrowed.get(key) == on for key, on in value.items())
-    return narrowed == value
-
-
-def _short(value: object) -> str:
-    text = repr(list(value)) if isinstance(value, tuple) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -14,14 +14,15 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Scope = Literal["own", "narrow", "any"]
+
+_ONE_LINE = r"^[^\r\n]*$"
+Pattern = Annotated[str, StringConstraints(pattern=_ONE_LINE, min_length=1, max_length=300)]
+"""A pattern as in .gitignore. One line: a line break could smuggle in a second pattern that takes others back."""
 
 
 def _option(
@@ -35,13 +36,20 @@ def _option(
     ge: int | None = None,
     le: int | None = None,
     max_length: int | None = None,
+    pattern: str | None = None,
 ) -> Any:
     """One setting. `path`: a leading `~` in the value is expanded when it is read from a source."""
     if sensitive and scope != "own":
         raise ValueError("a sensitive setting is taken from the user's own file or environment only")
     extra: dict[str, Any] = {"unit": unit, "scope": scope, "sensitive": sensitive, "path": path}
     return Field(
-        default=default, description=description, json_schema_extra=extra, ge=ge, le=le, max_length=max_length
+        default=default,
+        description=description,
+        json_schema_extra=extra,
+        ge=ge,
+        le=le,
+        max_length=max_length,
+        pattern=pattern,
     )
 
 
@@ -159,13 +167,13 @@ class IndexSettings(_Group):
     """The index of the workspace's symbols."""
 
     enabled: bool = _option(True, "Index the workspace's symbols in the background", scope="narrow")
-    exclude: tuple[str, ...] = _option(
+    exclude: tuple[Pattern, ...] = _option(
         (),
         "Further patterns to leave out, as in .gitignore; a workspace can only add to them",
         scope="narrow",
         max_length=500,
     )
-    secrets: tuple[str, ...] = _option(
+    secrets: tuple[Pattern, ...] = _option(
         (),
         "Further patterns of files that are never read, beside the built-in list (.env, keys, credentials)",
         scope="own",
@@ -245,7 +253,9 @@ class Settings(_Group):
     languages: dict[str, bool] = _option(
         {}, 'Language id to true or false; "*" holds for all others', scope="narrow", max_length=200
     )
-    rules: str = _option("", "One line of project rules that the model sees as a comment", max_length=500)
+    rules: str = _option(
+        "", "One line of project rules that the model sees as a comment", max_length=500, pattern=_ONE_LINE
+    )
     engine: EngineSettings = EngineSettings()
     suggest: SuggestSettings = SuggestSettings()
     context: ContextSettings = ContextSettings()
@@ -257,62 +267,3 @@ class Settings(_Group):
     def language_enabled(self, language_id: str) -> bool:
         """Whether suggestions are wanted in a language; its own entry wins over `*`, and on is the default."""
         return self.languages.get(language_id, self.languages.get("*", True))
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """What is known of one setting beside its value. `name` is dotted: `engine.threads`."""
-
-    name: str
-    default: object
-    description: str
-    unit: str
-    scope: Scope
-    sensitive: bool
-    path: bool
-    annotation: Any
-    field: FieldInfo
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The allowed words of a choice, weakest first as declared; () for other types."""
-        return tuple(get_args(self.annotation)) if "Literal" in str(self.annotation) else ()
-
-    @property
-    def variable(self) -> str:
-        """Its environment variable."""
-        return PREFIX + self.name.replace(".", "_").upper()
-
-
-PREFIX = "LSP_COMPLETE_"
-
-
-def _options(group: type[BaseModel], prefix: str) -> Iterator[Option]:
-    for key, field in group.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _options(kind, f"{prefix}{key}.")
-            continue
-        about = cast("dict[str, Any]", field.json_schema_extra)
-        yield Option(
-            name=prefix + key,
-            default=field.default,
-            description=field.description or "",
-            annotation=kind,
-            field=field,
-            **about,
-        )
-
-
-OPTIONS: dict[str, Option] = {option.name: option for option in _options(Settings, "")}
-"""Every setting by its dotted name, in the order of declaration."""
-
-
-def value_of(settings: Settings, name: str) -> object:
-    """The value of a setting by its dotted name. Raises KeyError if there is no such setting."""
-    if name not in OPTIONS:
-        raise KeyError(name)
-    value: object = settings
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value

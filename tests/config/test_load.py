@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lsp_complete.config import OPTIONS, Option, Settings, Source, Sources, load, value_of
-from lsp_complete.config.load import check, narrow
-
-HOSTILE = {str: "/tmp/evil", bool: True, int: 7}
+from lsp_complete.config.values import check, narrow
 
 
 def user(**values: object) -> Source:
@@ -168,6 +166,14 @@ def test_a_workspace_narrows_and_never_widens() -> None:
     assert not loaded.settings.language_enabled("sql")
 
 
+def test_joined_lists_keep_the_bound() -> None:
+    own = user(index={"exclude": [f"own{i}" for i in range(300)]})
+    other = workspace(index={"exclude": [f"other{i}" for i in range(300)]})
+    loaded = load(Sources(user=(own,), workspace=(other,)))
+    assert len(loaded.settings.index.exclude) == 300
+    assert "`index.exclude`" in loaded.problems[0]
+
+
 def test_an_editor_that_forwards_defaults_is_not_scolded() -> None:
     everything = {
         option.name: list(option.default) if isinstance(option.default, tuple) else option.default
@@ -222,6 +228,8 @@ def test_a_wrong_value_keeps_the_next_weaker_one() -> None:
         ("languages", ["python"]),
         ("languages", {"python": "off"}),
         ("rules", "x" * 501),
+        ("rules", "one\ntwo"),
+        ("index.exclude", ["build/\n!private/"]),
     ],
 )
 def test_types_and_bounds_are_strict(name: str, value: object) -> None:
