@@ -1,0 +1,1 @@
+"""Prompt planning: the anchored window now, tiers and budgets around it. Pure; imports only `text`."""
