@@ -48,7 +48,7 @@ def gather(
     """Read every source.
 
     roots: workspace folders, later ones winning. editor: initialization options, then the settings of each
-    didChangeConfiguration, as received. env and own_file stand in for this process's own in tests.
+    didChangeConfiguration, as received or as `editor_source` made them. env and own_file stand in for this process's own in tests.
     """
     env = os.environ if env is None else env
     own = own_file or user_file(env)
@@ -68,7 +68,9 @@ def gather(
 
 
 def editor_source(raw: object) -> Source | None:
-    """What an editor sent as a source; None if it holds nothing (Eglot sends {}, others null or a list)."""
+    """What an editor sent as a source; None if it is no table of settings (some send null or a list)."""
+    if isinstance(raw, Source):
+        return raw
     if not isinstance(raw, Mapping):
         return None
     return Source("editor", "the editor's settings", unwrap({str(key): value for key, value in raw.items()}))
