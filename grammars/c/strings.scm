@@ -1,0 +1,1 @@
+[(string_literal) (char_literal) (system_lib_string)] @string

@@ -1,0 +1,8 @@
+(call_expression function: (identifier) @call)
+(call_expression function: (field_expression field: (field_identifier) @call))
+(call_expression function: (field_expression field: (template_method name: (field_identifier) @call)))
+(call_expression function: (template_function name: (identifier) @call))
+(call_expression function: (qualified_identifier name: (identifier) @call))
+(call_expression function: (qualified_identifier name: (template_function name: (identifier) @call)))
+(call_expression function: (qualified_identifier name: (qualified_identifier name: (identifier) @call)))
+(new_expression type: (type_identifier) @call)

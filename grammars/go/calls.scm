@@ -1,0 +1,5 @@
+(call_expression function: (identifier) @call)
+(call_expression function: (selector_expression field: (field_identifier) @call))
+(call_expression function: (parenthesized_expression (identifier) @call))
+(composite_literal type: (type_identifier) @call)
+(composite_literal type: (qualified_type name: (type_identifier) @call))

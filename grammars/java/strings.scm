@@ -1,0 +1,2 @@
+[(string_literal) (character_literal)] @string
+(string_interpolation) @code

@@ -1,0 +1,6 @@
+[(statement_block) (class_body) (switch_body)] @block
+(call_expression function: (_) @callee arguments: (arguments) @arguments)
+(new_expression constructor: (_) @callee arguments: (arguments) @arguments)
+(formal_parameters) @parameters
+
+[(identifier) (property_identifier) (shorthand_property_identifier) (shorthand_property_identifier_pattern)] @identifier

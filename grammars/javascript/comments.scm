@@ -1,0 +1,2 @@
+(comment) @comment
+(hash_bang_line) @comment

@@ -1,0 +1,2 @@
+[(string) (template_string) (regex)] @string
+(template_substitution) @code

@@ -1,0 +1,4 @@
+(call function: (identifier) @call)
+(call function: (attribute attribute: (identifier) @call))
+(decorator (identifier) @call)
+(decorator (attribute attribute: (identifier) @call))

@@ -1,0 +1,4 @@
+(function_definition name: (identifier) @name body: (block) @body) @function
+(class_definition name: (identifier) @name body: (block) @body) @class.class
+(expression_statement (assignment left: (identifier) @name)) @constant
+(type_alias_statement left: (type) @name) @constant.type

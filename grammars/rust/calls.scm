@@ -1,0 +1,8 @@
+(call_expression function: (identifier) @call)
+(call_expression function: (field_expression field: (field_identifier) @call))
+(call_expression function: (scoped_identifier name: (identifier) @call))
+(call_expression function: (generic_function function: (identifier) @call))
+(call_expression function: (generic_function function: (scoped_identifier name: (identifier) @call)))
+(call_expression function: (generic_function function: (field_expression field: (field_identifier) @call)))
+(macro_invocation macro: (identifier) @call)
+(struct_expression name: (type_identifier) @call)

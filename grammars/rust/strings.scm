@@ -1,0 +1,1 @@
+[(string_literal) (raw_string_literal) (char_literal)] @string
