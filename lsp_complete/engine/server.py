@@ -1,0 +1,294 @@
+"""The engine process's server: many clients, one engine, and the rules by which the process ends.
+
+Strategy: connections are `session.Session` objects; everything that depends on time happens in `tick`, which takes
+the time from an injected clock, so tests call it instead of waiting.
+
+Rules:
+- The process ends when no client was there for `idle_s`; at once if the model failed and nobody is left; when told to.
+- A request that outlives its own limit by `grace_s` means a hung engine thread: `on_hang` ends the process,
+  its clients start a new one. A pause of the whole process (suspend, SIGSTOP) is no hang and extends all limits.
+- The socket is made anew if someone removed it, as long as the lock at its path is ours.
+- Observers (`engine status`) do not count as clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import psutil
+
+from lsp_complete import __version__
+from lsp_complete.engine.api import Completion, CompletionRequest, DeltaCallback, Engine, ModelInfo
+from lsp_complete.engine.paths import Endpoint
+from lsp_complete.engine.session import Session
+from lsp_complete.engine.transport import Lock, PeerCheck, listen, peer_of, remove_listener
+from lsp_complete.errors import EngineUnavailable, LspCompleteError
+
+log = logging.getLogger(__name__)
+
+
+class SharedEngine(Engine, Protocol):
+    """An engine that shares its time fairly between named clients."""
+
+    async def complete(
+        self, request: CompletionRequest, on_delta: DeltaCallback | None = None, *, client: str = ""
+    ) -> Completion:
+        """As `Engine.complete`; `client` names whose share this is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServeRules:
+    """Limits of the engine process, in seconds and counts.
+
+    idle_s: life after the last client left. grace_s: how far a request may outlive its own time limit.
+    stall_s: how long the engine thread may have work without a step. load_s: for the model to load.
+    handshake_s: for a new connection to say hello. tick_s: how often these are looked at.
+    """
+
+    idle_s: float = 60.0
+    grace_s: float = 10.0
+    stall_s: float = 60.0
+    load_s: float = 900.0
+    handshake_s: float = 10.0
+    tick_s: float = 1.0
+    max_clients: int = 128
+
+
+class EngineServer:
+    """Serves one engine at one endpoint. Event loop of the engine process; make it there."""
+
+    def __init__(
+        self,
+        engine: SharedEngine,
+        endpoint: Endpoint,
+        lock: Lock,
+        rules: ServeRules | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        peer_check: PeerCheck = peer_of,
+        on_hang: Callable[[str], None] | None = None,
+        version: str = __version__,
+    ) -> None:
+        self.version = version
+        self.secret = b""
+        self.peer_check = peer_check
+        self.sessions: set[Session] = set()
+        self.stopping = asyncio.Event()
+        self.failure: LspCompleteError | None = None
+        self._engine, self._endpoint, self._lock = engine, endpoint, lock
+        self._rules = rules or ServeRules()
+        self._clock, self._on_hang = clock, on_hang
+        self._started = self._alone_since = self._last_tick = clock()
+        self._steps, self._steps_at = -1, clock()
+        self._listener: asyncio.Server | None = None
+        self._model: asyncio.Future[ModelInfo] = asyncio.get_running_loop().create_future()
+        self._loading: asyncio.Task[None] | None = None
+        self._reason, self._told = "", False
+        self._connections = self._served = self._failed = self._cancelled = 0
+
+    # --- life ---
+
+    async def start(self) -> None:
+        """Listen and begin to load. Raises EngineUnavailable if it cannot listen."""
+        await self._listen()
+        self._loading = asyncio.create_task(self._load())
+
+    async def _listen(self) -> None:
+        sock, self.secret = listen(self._endpoint)
+        self._listener = await asyncio.start_server(self._connected, sock=sock)
+
+    async def _load(self) -> None:
+        try:
+            info = await self._engine.info()
+        except Exception as error:
+            expected = isinstance(error, LspCompleteError)
+            log.error("the model cannot be used", exc_info=error)
+            text = str(error) if expected else f"loading failed ({type(error).__name__}); see the engine's log"
+            self.failure = error if isinstance(error, LspCompleteError) else EngineUnavailable(text)
+            self._model.set_exception(self.failure)
+            self._model.exception()  # it is retrieved, also when no client is there
+            return
+        self._model.set_result(info)
+        log.info("model loaded after %.1f s: %s", self._clock() - self._started, info.architecture)
+
+    async def run(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> str:
+        """Tick until something ends the process; gives the reason. `start` must have been called."""
+        ticker = asyncio.create_task(self._tick_forever(sleep))
+        try:
+            await self.stopping.wait()
+        finally:
+            ticker.cancel()
+            await asyncio.wait([ticker])
+        return self._reason
+
+    async def _tick_forever(self, sleep: Callable[[float], Awaitable[None]]) -> None:
+        while True:
+            await sleep(self._rules.tick_s)
+            try:
+                await self.tick()
+            except Exception as error:
+                log.error("the watch failed", exc_info=error)
+
+    def ask_stop(self, reason: str, *, told: bool = False) -> None:
+        """End soon; the first reason counts. told: by the user, so clients must not start it again unasked."""
+        if not self.stopping.is_set():
+            self._reason, self._told = reason, told
+            self.stopping.set()
+            log.info("the engine ends: %s", reason)
+
+    async def close(self) -> None:
+        """Stop listening, say goodbye, stop all work, close the engine, give up the lock. Idempotent."""
+        self.ask_stop("it was closed")
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+            if self._lock.still_ours():
+                remove_listener(self._endpoint)
+        sessions = list(self.sessions)
+        for session in sessions:
+            session.bye(self._reason, self._told)
+            session.close()
+        if sessions:
+            await asyncio.gather(*(session.ended.wait() for session in sessions))
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.wait([self._loading])
+        await self._engine.close()
+        self._lock.release()
+
+    # --- time ---
+
+    async def tick(self) -> None:
+        """Look at everything that depends on time, once."""
+        now = self._clock()
+        self._forgive_pause(now)
+        for session in list(self.sessions):
+            if not session.ready and now - session.since > self._rules.handshake_s:
+                session.abort()
+        hang = self._hung(now) or await self._stalled(now)
+        if hang:
+            log.error("the engine hangs: %s", hang)
+            if self._on_hang is not None:
+                self._on_hang(hang)
+            return
+        await self._keep_listening()
+        if not self._clients():
+            if self.failure is not None:
+                self.ask_stop("the model cannot be used and no client is left")
+            elif now - self._alone_since >= self._rules.idle_s or not self._lock.still_ours():
+                self.ask_stop(f"no client for {now - self._alone_since:.0f} s")
+
+    def _forgive_pause(self, now: float) -> None:
+        pause = now - self._last_tick - 5 * self._rules.tick_s
+        self._last_tick = now
+        if pause > 0:
+            self._steps_at += pause
+            self._started += pause
+            for session in self.sessions:
+                session.since += pause
+                for work in session.work.values():
+                    work.overdue_at += pause
+
+    def _hung(self, now: float) -> str:
+        for session in self.sessions:
+            for work in session.work.values():
+                if now > work.overdue_at:
+                    return f"a request did not end within {self._rules.grace_s:.0f} s of its limit"
+        return ""
+
+    async def _stalled(self, now: float) -> str:
+        """By the engine's own step counter, if it has one: work waits, yet no step ends."""
+        if not self._model.done():
+            late = now - self._started > self._rules.load_s
+            return f"the model did not load within {self._rules.load_s:.0f} s" if late else ""
+        stats = await self._engine.stats()
+        steps, busy = stats.get("steps"), stats.get("busy")
+        if not isinstance(steps, int) or not busy or steps != self._steps:
+            self._steps, self._steps_at = steps if isinstance(steps, int) else -1, now
+        elif now - self._steps_at > self._rules.stall_s:
+            return f"no step of the engine ended for {now - self._steps_at:.0f} s"
+        return ""
+
+    async def _keep_listening(self) -> None:
+        if self._listener is None or not self._lock.still_ours():
+            return
+        if not self._endpoint.listening_file().exists():
+            log.warning("the socket was removed; it is made anew")
+            self._listener.close()
+            try:
+                await self._listen()
+            except EngineUnavailable as error:
+                log.error("%s", error)
+
+    # --- what sessions see (session.Host) ---
+
+    def now(self) -> float:
+        """Monotonic seconds by the injected clock."""
+        return self._clock()
+
+    def loaded(self) -> ModelInfo | None:
+        """The model, once loaded without error."""
+        return self._model.result() if self._model.done() and self.failure is None else None
+
+    async def info(self) -> ModelInfo:
+        """Wait for the model; raises what loading raised."""
+        return await asyncio.shield(self._model)
+
+    async def complete(
+        self, request: CompletionRequest, on_delta: DeltaCallback | None, *, client: str
+    ) -> Completion:
+        """Run one request, counted by its outcome."""
+        try:
+            result = await self._engine.complete(request, on_delta, client=client)
+        except asyncio.CancelledError:
+            self._cancelled += 1
+            raise
+        except Exception:
+            self._failed += 1
+            raise
+        self._served += 1
+        return result
+
+    async def stats(self) -> dict[str, object]:
+        """The engine's own figures, and under "process" those of this process. rss_bytes counts shared pages."""
+        own: dict[str, object] = {
+            "pid": os.getpid(),
+            "version": self.version,
+            "uptime_s": round(self._clock() - self._started, 3),
+            "clients": self._clients(),
+            "in_flight": sum(len(s.work) for s in self.sessions),
+            "served": self._served,
+            "failed": self._failed,
+            "cancelled": self._cancelled,
+            "connections": self._connections,
+            "rss_bytes": psutil.Process().memory_info().rss,
+        }
+        return {**await self._engine.stats(), "process": own}
+
+    def joined(self, session: Session) -> None:
+        """A client said hello. Raises EngineUnavailable if there are too many."""
+        if self._clients() >= self._rules.max_clients:
+            raise EngineUnavailable(f"the engine already serves {self._rules.max_clients} clients")
+        log.info("client %s joined", session.client)
+
+    def _clients(self) -> int:
+        return sum(s.ready and not s.observer for s in self.sessions)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections += 1
+        session = Session(self, self._connections, reader, writer, self._rules.grace_s)
+        self.sessions.add(session)
+        try:
+            await session.run()
+        finally:
+            self.sessions.discard(session)
+            if session.ready and not session.observer:
+                self._alone_since = self._clock()
+            session.ended.set()
