@@ -1,0 +1,177 @@
+"""The `bench` command: one parser per benchmark, one envelope around every result, JSON or a table.
+
+Rules: results on standard output, progress on standard error; exit 0 if the benchmark ran, 2 if its input or the
+model is missing. Thresholds are not judged here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..errors import LspCompleteError
+from .envelope import envelope
+
+
+def add_parser(commands: Any) -> argparse.ArgumentParser:
+    """Add `bench` to the command line's subparsers. The parsed namespace has `run`: namespace → exit status."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "bench", help="measure speed and quality on this machine"
+    )
+    benches = parser.add_subparsers(dest="bench", required=True, metavar="BENCH")
+    _add_typing(benches)
+    _add_quality(benches)
+    _add_documents(benches)
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of all random choices (default 1)"
+    )
+
+
+def _set_option(text: str) -> tuple[list[str], Any]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    try:
+        parsed = json.loads(value)
+    except json.JSONDecodeError:
+        parsed = value
+    return name.split("."), parsed
+
+
+def nested(pairs: list[tuple[list[str], Any]]) -> dict[str, Any]:
+    """Settings by group from dotted names."""
+    result: dict[str, Any] = {}
+    for names, value in pairs:
+        level = result
+        for name in names[:-1]:
+            level = level.setdefault(name, {})
+        level[names[-1]] = value
+    return result
+
+
+def _add_typing(benches: Any) -> None:
+    parser = benches.add_parser(
+        "typing", help="type into real files; key to suggestion, and whether it was right"
+    )
+    parser.add_argument("--places", type=int, default=32, metavar="N", help="lines to retype (default 32)")
+    parser.add_argument(
+        "--files", nargs="+", type=Path, default=[], metavar="FILE", help="instead of the pinned files"
+    )
+    parser.add_argument("--model", default="", metavar="NAME", help="catalogue name or GGUF file")
+    parser.add_argument("--mode", choices=("both", "closed", "rhythm"), default="both")
+    parser.add_argument("--no-standard", action="store_true", help="leave out the standard layout beside it")
+    parser.add_argument(
+        "--set", action="append", type=_set_option, default=[], metavar="NAME=VALUE", help="a setting"
+    )
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write every key's figures as JSON lines")
+    _common(parser)
+    parser.set_defaults(run=_guarded(run_typing))
+
+
+def run_typing(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The typing benchmark's result."""
+    from . import bench_typing
+
+    settings = nested(arguments.set)
+    options = bench_typing.TypingOptions(
+        places=arguments.places,
+        seed=arguments.seed,
+        files=tuple(arguments.files),
+        model=arguments.model,
+        closed=arguments.mode != "rhythm",
+        rhythm=arguments.mode != "closed",
+        standard=not arguments.no_standard,
+        settings=settings,
+    )
+    result = bench_typing.run(options, arguments.save)
+    return envelope("typing", result, model=arguments.model or "auto", settings=settings, seed=arguments.seed)
+
+
+def _add_quality(benches: Any) -> None:
+    parser = benches.add_parser(
+        "quality", help="exact match on HumanEval-Infilling, single line, cursor in mid-line"
+    )
+    parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="the data, JSON lines")
+    parser.add_argument("--model", default="", metavar="NAME", help="catalogue name or GGUF file")
+    parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N problems")
+    parser.add_argument(
+        "--no-tests", action="store_true", help="do not run the problems' programs (no pass_at_1)"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="write every answer's figures as JSON lines"
+    )
+    _common(parser)
+    parser.set_defaults(run=_guarded(run_quality))
+
+
+def run_quality(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The quality benchmark's result."""
+    from . import bench_quality
+
+    result, verdicts = bench_quality.run(
+        arguments.data, model=arguments.model, limit=arguments.limit, tests=not arguments.no_tests
+    )
+    if arguments.save is not None:
+        bench_quality.save(verdicts, arguments.save)
+    result = {"data": arguments.data.name, **result}
+    return envelope("quality", result, model=arguments.model or "auto", settings={}, seed=arguments.seed)
+
+
+def _add_documents(benches: Any) -> None:
+    parser = benches.add_parser("documents", help="edits, tokens and positions of large documents")
+    _common(parser)
+    parser.set_defaults(run=_guarded(run_documents))
+
+
+def run_documents(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The document benchmark's result."""
+    documents = import_module("lsp_complete.measure.bench_documents")
+    result = documents.run(arguments)
+    return envelope("documents", result, model="none", settings={}, seed=arguments.seed)
+
+
+def _guarded(work: Any) -> Any:
+    def run(arguments: argparse.Namespace) -> int:
+        try:
+            result = work(arguments)
+        except (LspCompleteError, OSError, ValueError, ConnectionError, asyncio.TimeoutError) as error:
+            print(f"lsp-complete bench: {error or type(error).__name__}", file=sys.stderr)
+            return 2
+        show(result, arguments.json)
+        return 0
+
+    return run
+
+
+def show(result: Mapping[str, Any], as_json: bool) -> None:
+    """Print a result on standard output."""
+    if as_json:
+        print(json.dumps(result, indent=2, ensure_ascii=False))
+        return
+    table = Table(title=f"bench {result['bench']}", show_header=False)
+    for name, value in flatten(result):
+        table.add_row(name, str(value))
+    Console().print(table)
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted names and plain values, in order."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, ", ".join(map(str, value)) if isinstance(value, list) else value

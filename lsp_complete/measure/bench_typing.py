@@ -1,0 +1,185 @@
+"""`lsp-complete bench typing`: how soon, how often, how right, key by key, in real files.
+
+Strategy: seeded lines of pinned files are deleted and typed again through the real server (`closed`, `rhythm`). This module
+chooses places and variants and turns samples into the figures.
+
+Figures of `closed`: first_* and jump_*: first request in a file just opened, and after a jump in a warm file. The others
+are over the keys after those: p50_ms, p95_ms key → answer; evaluated_per_key_*; context_tokens_p50. Over all keys
+where something is left to suggest: empty (nothing offered), line_exact (accepting the first suggestion makes the line
+exactly right), right_to_closer (or right up to the closers that the editor inserted).
+
+`standard` is healed prefix-suffix-middle with 160 lines above and 40 below, on the same keys, taking turns with the product.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .closed import KeySample, Variant, run_closed
+from .compare import paired, quantile_ratio
+from .corpus import Place, choose_places, load_corpus, load_files
+from .rhythm import RhythmRun, run_rhythm
+from .session import SERVER, SessionOptions
+from .statistics import percentile, ratio
+
+CLOSED_SETTINGS: Mapping[str, Any] = {"suggest": {"typed_through": False}}
+STANDARD_SETTINGS: Mapping[str, Any] = {
+    "suggest": {"typed_through": False},
+    "context": {"layout": "standard", "lines_above": 160, "lines_below": 40},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TypingOptions:
+    """What to run. settings are added to the product variant's (dotted groups as in the settings file)."""
+
+    places: int = 32
+    seed: int = 1
+    files: tuple[Path, ...] = ()
+    model: str = ""
+    closed: bool = True
+    rhythm: bool = True
+    standard: bool = True
+    settings: Mapping[str, Any] | None = None
+    command: tuple[str, ...] = SERVER
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any] | None) -> dict[str, Any]:
+    """base with over's values, group by group."""
+    result = dict(base)
+    for key, value in (over or {}).items():
+        below = result.get(key)
+        result[key] = (
+            merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        )
+    return result
+
+
+def _quantile(values: Sequence[float], q: float) -> float | None:
+    return round(percentile(values, q), 1) if values else None
+
+
+def closed_figures(samples: Sequence[KeySample]) -> dict[str, Any]:
+    """Figures of one variant."""
+    later = [s for s in samples if not s.opening]
+    judged = [s for s in samples if s.expects]
+    times = [s.ms for s in later]
+    evaluated = [s.evaluated for s in later if s.evaluated >= 0]
+    return {
+        "first_p50_ms": _quantile([s.ms for s in samples if s.opening == "new"], 0.5),
+        "jump_p50_ms": _quantile([s.ms for s in samples if s.opening == "jump"], 0.5),
+        "p50_ms": _quantile(times, 0.5),
+        "p95_ms": _quantile(times, 0.95),
+        "evaluated_per_key_p50": _quantile(evaluated, 0.5),
+        "evaluated_per_key_p95": _quantile(evaluated, 0.95),
+        "empty": round(ratio(sum(not s.offered for s in judged), len(judged)), 4),
+        "line_exact": round(ratio(sum(s.exact for s in judged), len(judged)), 4),
+        "right_to_closer": round(ratio(sum(s.to_closer for s in judged), len(judged)), 4),
+        "context_tokens_p50": _quantile([s.prompt for s in later if s.prompt >= 0], 0.5),
+        "decoded_p50": _quantile([s.decoded for s in later if s.decoded >= 0], 0.5),
+        "places": len({s.place for s in samples}),
+        "keys": len(samples),
+        "keys_judged": len(judged),
+    }
+
+
+def comparison(ours: Sequence[KeySample], theirs: Sequence[KeySample], seed: int) -> dict[str, Any]:
+    """Paired differences of the same keys, 95 % intervals by whole places."""
+    other = {(s.place, s.key): s for s in theirs}
+    both = [(s, other[s.place, s.key]) for s in ours if (s.place, s.key) in other]
+    judged = [(a, b) for a, b in both if a.expects]
+    later = [(a, b) for a, b in both if not a.opening and not b.opening]
+    rng = random.Random(f"bootstrap:{seed}")  # noqa: S311 (resampling)
+    result: dict[str, Any] = {}
+    if judged:
+        pairs = [(float(a.exact), float(b.exact)) for a, b in judged]
+        result["line_exact_gain"] = paired(pairs, rng, clusters=[a.place for a, _ in judged]).as_dict()
+    if later:
+        times = [(a.ms, b.ms) for a, b in later]
+        labels = [a.place for a, _ in later]
+        for name, q in (("p50_ratio", 0.5), ("p95_ratio", 0.95)):
+            result[name] = paired(times, rng, quantile_ratio(q), labels).as_dict(2)
+    return result
+
+
+def rhythm_figures(run: RhythmRun) -> dict[str, Any]:
+    """Figures of a run in rhythm."""
+    judged = [s for s in run.keys if s.expects]
+    agreed = [s for s in run.keys if s.agreed]
+    firsts = {
+        name: [p.first_ms for p in run.places if p.opening == kind and p.first_ms is not None]
+        for name, kind in (("first_p50_ms", "new"), ("jump_p50_ms", "jump"))
+    }
+    told = [s.source for s in run.keys if s.source]
+    return {
+        "shown_before_next_key": round(ratio(sum(s.on_screen for s in judged), len(judged)), 4),
+        "answered_before_next_key": round(ratio(sum(s.fresh for s in judged), len(judged)), 4),
+        "flicker": round(ratio(sum(s.flicker for s in run.keys), len(agreed)), 4),
+        "keys_agreed": len(agreed),
+        "cpu_s_per_100_keys": round(ratio(run.cpu_s * 100, len(run.keys)), 2),
+        "without_model": round(ratio(sum(s != "model" for s in told), len(run.keys)), 4),
+        "sources": {name: told.count(name) for name in sorted(set(told))},
+        **{name: _quantile(values, 0.5) for name, values in firsts.items()},
+        "places_without_suggestion": sum(p.first_ms is None for p in run.places),
+        "wall_s": round(run.wall_s, 1),
+        "memory_mb": round(run.memory_mb),
+        "places": len(run.places),
+        "keys": len(run.keys),
+    }
+
+
+def _variant(name: str, settings: Mapping[str, Any], options: TypingOptions) -> Variant:
+    merged = merge(settings, options.settings)
+    return Variant(name, SessionOptions(merged, model=options.model, command=options.command))
+
+
+async def measure(
+    options: TypingOptions, places: Sequence[Place], say: Callable[[str], None]
+) -> tuple[dict[str, Any], list[KeySample]]:
+    """Run the modes asked for. Raises EngineUnavailable."""
+    result: dict[str, Any] = {}
+    samples: list[KeySample] = []
+    if options.closed:
+        variants = [_variant("lsp-complete", CLOSED_SETTINGS, options)]
+        if options.standard:
+            variants.append(_variant("standard", STANDARD_SETTINGS, options))
+        samples = await run_closed(variants, places, options.seed, say)
+        sides = {v.name: [s for s in samples if s.variant == v.name] for v in variants}
+        result["closed"] = closed_figures(sides["lsp-complete"])
+        if options.standard:
+            result["closed"]["standard"] = closed_figures(sides["standard"])
+            result["closed"]["against_standard"] = comparison(
+                sides["lsp-complete"], sides["standard"], options.seed
+            )
+    if options.rhythm:
+        result["rhythm"] = rhythm_figures(
+            await run_rhythm(_variant("lsp-complete", {}, options), places, options.seed, say)
+        )
+    return result, samples
+
+
+def run(options: TypingOptions, save: Path | None = None) -> dict[str, Any]:
+    """The whole benchmark; progress on standard error. save: file for the single keys, one JSON object a line.
+
+    Raises DownloadError, EngineUnavailable, OSError, ValueError (no usable line).
+    """
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    sources = load_files(options.files) if options.files else load_corpus(say)
+    places = choose_places(sources, options.places, options.seed)
+    if not places:
+        raise ValueError("No line of the files has 20 to 70 characters, so there is nothing to type.")
+    result, samples = asyncio.run(measure(options, places, say))
+    if save is not None:
+        with open(save, "w", encoding="utf-8") as out:
+            out.writelines(json.dumps(asdict(sample)) + "\n" for sample in samples)
+    return {"files": [source.name for source in sources], **result}

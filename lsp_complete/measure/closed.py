@@ -1,0 +1,156 @@
+"""Closed-loop typing: every key is asked for and its answer awaited before the next key. One sample per key.
+
+Strategy: several variants (the product, another layout, another program) retype the same places, each behind its own
+server and engine, taking turns place by place so that a change of the machine's speed meets all of them. The order
+of turns alternates. A variant starts only when the machine is quiet again.
+
+Rules:
+- The first place of a file is asked at once after opening ("new"), the next ones after a jump of at least
+  30 lines ("jump"); the samples of the keys after that are the ones of steady typing.
+- The clock runs from before the change is written until the answer's last byte is read.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from .applying import line_exact, right_to_closer
+from .client import AUTOMATIC, Answer, LspClient
+from .corpus import Place, Source
+from .edits import apply_edits
+from .session import Session, SessionOptions, session, settle, warm_up
+from .typist import Key, script_for
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One side of a comparison."""
+
+    name: str
+    options: SessionOptions
+
+
+@dataclass(frozen=True, slots=True)
+class KeySample:
+    """One asked key. opening: "new", "jump" or "". Times in milliseconds, counts in tokens (-1: not told).
+
+    expects: something is left to suggest; exact and to_closer: see `applying`. text: what was offered (kept out of reports).
+    """
+
+    variant: str
+    place: int
+    key: int
+    opening: str
+    ms: float
+    evaluated: int
+    prompt: int
+    decoded: int
+    source: str
+    outcome: str
+    offered: bool
+    expects: bool
+    exact: bool
+    to_closer: bool
+    text: str = ""
+
+
+def sample_of(
+    variant: str, number: int, index: int, opening: str, key: Key, target: str, started: float, answer: Answer
+) -> KeySample:
+    """What one answer says."""
+    stages: dict[str, Any] = dict(answer.stages)
+    item = answer.items[0] if answer.items else None
+    offered = item is not None and bool(item.text.strip())
+    return KeySample(
+        variant=variant,
+        place=number,
+        key=index,
+        opening=opening,
+        ms=(answer.received - started) * 1000,
+        evaluated=stages.get("evaluated", -1),
+        prompt=stages.get("prompt_tokens", -1),
+        decoded=stages.get("decoded", -1),
+        source=stages.get("source", ""),
+        outcome=stages.get("outcome", ""),
+        offered=offered,
+        expects=key.expects,
+        exact=bool(offered and item and line_exact(key, target, item)),
+        to_closer=bool(offered and item and right_to_closer(key, target, item)),
+        text=item.text if item else "",
+    )
+
+
+async def retype(client: LspClient, variant: str, place: Place, number: int, fresh: bool) -> list[KeySample]:
+    """Retype one place. fresh: the file is opened first, else it is open and whole."""
+    source = place.source
+    script = script_for(source.text, place.line, source.language_id)
+    uri = source.path.as_uri()
+    if fresh:
+        client.open(uri, source.language_id, apply_edits(source.text, [script.removal]))
+    else:
+        client.change(uri, [script.removal])
+    opening = "new" if fresh else "jump"
+    samples = []
+    for index, key in enumerate(script.keys):
+        started = perf_counter()
+        client.change(uri, key.edits)
+        if not key.asks:
+            continue
+        answer = await client.inline(uri, key.cursor, AUTOMATIC)
+        samples.append(sample_of(variant, number, index, opening, key, script.target, started, answer))
+        opening = ""
+    return samples
+
+
+async def run_closed(
+    variants: Sequence[Variant], places: Sequence[Place], seed: int, say: Say
+) -> list[KeySample]:
+    """All places by all variants. places must come file by file. Raises EngineUnavailable."""
+    rng = random.Random(seed)  # noqa: S311 (the order of turns)
+    samples: list[KeySample] = []
+    async with AsyncExitStack() as stack:
+        sessions: list[tuple[Variant, Session]] = []
+        for variant in variants:
+            say(f"starting {variant.name}")
+            running = await stack.enter_async_context(session(variant.options))
+            await warm_up(running, places[0].source.root)
+            sessions.append((variant, running))
+        opened: Source | None = None
+        for number, place in enumerate(places):
+            fresh = place.source is not opened
+            order = rng.sample(sessions, len(sessions))
+            for variant, running in order:
+                if fresh:
+                    switch_file(running.client, opened, place.source)
+                for _, other in sessions:
+                    await settle(other)
+                got = await retype(running.client, variant.name, place, number, fresh)
+                samples += got
+                say(_line(number, len(places), variant.name, place, got))
+            opened = place.source
+    return samples
+
+
+def switch_file(client: LspClient, old: Source | None, new: Source) -> None:
+    """Close the old file and make the new file's project the workspace folder."""
+    if old is not None:
+        client.close(old.path.as_uri())
+    if old is None or old.root != new.root:
+        client.move_workspace(old.root if old else None, new.root)
+
+
+def _line(number: int, total: int, variant: str, place: Place, samples: Sequence[KeySample]) -> str:
+    times = sorted(s.ms for s in samples[1:]) or [0.0]
+    first = samples[0].ms if samples else 0.0
+    right = sum(s.exact for s in samples)
+    return (
+        f"place {number + 1}/{total} {place.source.name}:{place.line + 1} {variant}: "
+        f"first {first:.0f} ms, then {times[len(times) // 2]:.0f} ms, {right}/{len(samples)} right"
+    )

@@ -1,0 +1,176 @@
+"""A server of its own for a measurement: private sockets, caches and configuration, and its CPU time.
+
+Strategy: what is measured is the product's defaults plus what the caller names, so the user's configuration file and
+saved prompts stay out, and no editor's engine is shared. Only the models are taken from where they are. Every process
+started inherits a mark in its environment, by which the engine (a session of its own, no child) is found again.
+
+Rules:
+- A session leaves no process and no file behind.
+- The first answer comes only when the engine is loaded; loading is never part of a measured time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import platformdirs
+import psutil
+
+from ..config import gather, load
+from ..errors import EngineUnavailable
+from .client import LspClient, spawn
+from .edits import Position
+
+MARK = "LSPC_SESSION"
+SERVER = (sys.executable, "-m", "lsp_complete")
+WARM_LIMIT_S = 180.0
+RETRY_S = 0.25
+IDLE_LIMIT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """What to start. settings go out as initialization options; model and variables through the environment."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    model: str = ""
+    root: Path | None = None
+    command: tuple[str, ...] = SERVER
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A running server. mark: value of the environment variable MARK in all of its processes."""
+
+    client: LspClient
+    mark: str
+    log: Path
+
+    def processes(self) -> list[psutil.Process]:
+        """The server, its engine, and what they started."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if process.pid != os.getpid() and process.environ().get(MARK) == self.mark:
+                    found.append(process)
+        return found
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all processes so far. Ended processes no longer count."""
+        total = 0.0
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                total += times.user + times.system
+        return total
+
+    def memory_mb(self) -> float:
+        """Resident memory of all processes together (shared pages count once per process)."""
+        total = 0
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total / 1e6
+
+
+def environment(options: SessionOptions, folder: Path, mark: str) -> dict[str, str]:
+    """The environment of a private session: the user's own, with folders and model replaced."""
+    settings = load(gather()).settings
+    models = settings.model_dir or str(Path(platformdirs.user_cache_dir("lsp-complete")) / "models")
+    private = {
+        "XDG_RUNTIME_DIR": str(folder / "r"),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "XDG_STATE_HOME": str(folder / "state"),
+        "LSP_COMPLETE_CONFIG": str(folder / "lsp-complete.toml"),
+        "LSP_COMPLETE_MODEL_DIR": models,
+        "LSP_COMPLETE_MODEL": options.model or settings.model,
+        MARK: mark,
+    }
+    return {**os.environ, **private, **options.variables}
+
+
+@contextlib.asynccontextmanager
+async def session(options: SessionOptions) -> AsyncIterator[Session]:
+    """Start a private server and initialize it; end it, and its engine, on leaving."""
+    folder = Path(tempfile.mkdtemp(prefix="lspc-"))
+    (folder / "r").mkdir(mode=0o700)
+    (folder / "lsp-complete.toml").touch()
+    mark = secrets.token_hex(8)
+    log = folder / "server.log"
+    client = await spawn(options.command, environment(options, folder, mark), log)
+    running = Session(client, mark, log)
+    try:
+        wanted = {"settings": dict(options.settings), "stageNotifications": True}
+        try:
+            await client.initialize(options.root, wanted)
+        except (ConnectionError, TimeoutError, asyncio.TimeoutError, RuntimeError) as error:
+            raise EngineUnavailable(
+                f"The server did not start: {error or type(error).__name__}.{_tail(log)}"
+            ) from None
+        yield running
+    finally:
+        await client.shutdown()
+        await _end(running)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
+    return " Its last words: " + " | ".join(lines[-3:]) if lines else ""
+
+
+async def _end(running: Session) -> None:
+    left = running.processes()
+    for process in left:
+        with contextlib.suppress(psutil.Error):
+            process.terminate()
+    _, alive = await asyncio.to_thread(psutil.wait_procs, left, 5)
+    for process in alive:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+async def warm_up(running: Session, folder: Path) -> None:
+    """Wait until the engine answers: ask in a small document of its own. Raises EngineUnavailable."""
+    uri = (folder / "lsp_complete_warm_up.py").as_uri()
+    text = "def add(first, second):\n    return \n"
+    client, started = running.client, perf_counter()
+    client.open(uri, "python", text)
+    try:
+        while True:
+            answer = await client.inline(uri, Position(1, 11), limit_s=WARM_LIMIT_S)
+            outcome = answer.stages.get("outcome", "")
+            if answer.items or outcome not in ("", "unavailable", "error", "superseded"):
+                return
+            if perf_counter() - started > WARM_LIMIT_S or client.process_ended():
+                said = "; ".join(list(client.messages)[-2:])
+                raise EngineUnavailable(
+                    f"No answer from the engine ({outcome or 'empty'}). {said}{_tail(running.log)}"
+                )
+            await asyncio.sleep(RETRY_S)
+    finally:
+        client.close(uri)
+
+
+async def settle(running: Session, limit_s: float = IDLE_LIMIT_S) -> None:
+    """Wait until the session's processes use less than a tenth of a core, at most limit_s."""
+    until = perf_counter() + limit_s
+    before = running.cpu_seconds()
+    while perf_counter() < until:
+        await asyncio.sleep(0.2)
+        now = running.cpu_seconds()
+        if now - before < 0.02:
+            return
+        before = now
