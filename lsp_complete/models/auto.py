@@ -5,17 +5,16 @@ Rule: nothing is downloaded for it. Where no catalogue model is here, the messag
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from lsp_complete.errors import ModelError
 from lsp_complete.models.catalogue import CatalogueModel, load_catalogue
-from lsp_complete.models.download import is_good, list_installed
 from lsp_complete.models.fit import Speed, assumed_speed, fit, load_speed
+from lsp_complete.models.installed import Folder, is_good, list_installed
 
 
 def choose_installed(
-    free: int, cores: int, *, speed: Speed | None = None, folder: str | os.PathLike[str] | None = None
+    free: int, cores: int, *, speed: Speed | None = None, folder: Folder = None
 ) -> tuple[CatalogueModel, Path]:
     """The largest installed main model that fits `free` bytes and is fast enough; else the smallest that is here.
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lsp_complete.errors import LspCompleteError
-from lsp_complete.models import download
+from lsp_complete.models import download, installed
 from lsp_complete.models.catalogue import CatalogueModel, load_catalogue
 from lsp_complete.models.memory import megabytes
 from lsp_complete.models.paths import Progress, models_dir, part_path
@@ -36,7 +36,9 @@ def add_parser(subparsers: Any) -> None:
     listing = command("list", "show the catalogue and what is here", run_list)
     listing.add_argument("--json", action="store_true", help="print JSON")
     getting = command("pull", "fetch a model and check it", run_pull)
-    getting.add_argument("name", metavar="NAME")
+    getting.add_argument(
+        "name", metavar="NAME", nargs="?", default=load_catalogue().default, help="default: the smallest one"
+    )
     getting.add_argument(
         "--source", choices=download.SOURCES, default="auto", help="where from (default: auto)"
     )
@@ -61,7 +63,7 @@ def _guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace)
 
 def run_list(args: argparse.Namespace) -> int:
     """Print every catalogue model and every file of the user's own in the models folder."""
-    here = {item.name: item for item in download.list_installed(args.folder)}
+    here = {item.name: item for item in installed.list_installed(args.folder)}
     models = load_catalogue().models
     if args.json:
         rows = [_row(model, here.get(model.name)) for model in models]
@@ -76,7 +78,7 @@ def run_list(args: argparse.Namespace) -> int:
     print(f"Models folder: {models_dir(args.folder)}\n")
     for model in models:
         item = here.get(model.name)
-        partly = part_path(download.stored_path(model, args.folder)).exists()
+        partly = part_path(installed.stored_path(model, args.folder)).exists()
         state = item.state if item else "fetched in part" if partly else "-"
         size = megabytes(model.file.size) if model.file.size_exact else f"~{megabytes(model.file.size)}"
         remark = f"  {model.licence.note}" if not model.licence.commercial else ""
@@ -90,7 +92,7 @@ def run_list(args: argparse.Namespace) -> int:
     return OK
 
 
-def _row(model: CatalogueModel, item: download.Installed | None) -> dict[str, object]:
+def _row(model: CatalogueModel, item: installed.Installed | None) -> dict[str, object]:
     return {
         "name": model.name,
         "aliases": list(model.aliases),
@@ -113,7 +115,7 @@ def _row(model: CatalogueModel, item: download.Installed | None) -> dict[str, ob
 
 def run_pull(args: argparse.Namespace) -> int:
     """Fetch a model, saying what its licence asks for first."""
-    model = download.find_model(args.name)
+    model = installed.find_model(args.name)
     if model.licence.note:
         print(
             f"{model.title}: {model.licence.title}. {model.licence.note} {model.licence.url}", file=sys.stderr
@@ -126,23 +128,23 @@ def run_pull(args: argparse.Namespace) -> int:
 
 def run_path(args: argparse.Namespace) -> int:
     """Print the path of a usable file; fails if there is none."""
-    print(download.resolve(args.name, folder=args.folder))
+    print(installed.resolve(args.name, folder=args.folder))
     return OK
 
 
 def run_verify(args: argparse.Namespace) -> int:
     """Check the named models, or all that are here; fails if one is damaged."""
     names = args.names or [
-        item.name for item in download.list_installed(args.folder) if item.model is not None
+        item.name for item in installed.list_installed(args.folder) if item.model is not None
     ]
     if not names:
         print("No catalogue model is here.")
         return OK
     code = OK
     for name in names:
-        model = download.find_model(name)
+        model = installed.find_model(name)
         with shown_progress(model.short_name) as progress:
-            good = download.verify(model, progress, folder=args.folder)
+            good = installed.verify(model, progress, folder=args.folder)
         print(
             f"{model.short_name}: "
             + ("good" if good else f"damaged. Fetch it again: lsp-complete models pull {model.short_name}")
@@ -153,7 +155,7 @@ def run_verify(args: argparse.Namespace) -> int:
 
 def run_remove(args: argparse.Namespace) -> int:
     """Delete a stored model."""
-    freed = download.remove(args.name, folder=args.folder)
+    freed = installed.remove(args.name, folder=args.folder)
     print(f"Removed {args.name}: {megabytes(freed)} freed.")
     return OK
 

@@ -97,7 +97,7 @@ def _unavailable(model: CatalogueModel, error: Exception) -> HubUnavailable:
         return HubUnavailable(f"{repo}: the hub has no such repository, revision or file (404).")
     first = str(error).strip().splitlines()
     return HubUnavailable(
-        f"The hub at {endpoint()} cannot be reached: {type(error).__name__}: {first[0][:200] if first else 'no reason given'}."
+        f"The hub at {endpoint()} cannot be reached: {type(error).__name__}: {first[0][:200] if first else 'no reason given'}. Check the connection, or set HF_ENDPOINT to a mirror."
     )
 
 
