@@ -2,7 +2,7 @@
 
 from lsp_complete.config.describe import as_json, as_text, editor_properties, markdown, schema
 from lsp_complete.config.files import APP, FILE_NAME, WORKSPACE_FILES, editor_source, gather, user_file
-from lsp_complete.config.load import Loaded, Source, Sources, load
+from lsp_complete.config.load import OTHER_VARIABLES, Loaded, Source, Sources, load
 from lsp_complete.config.options import OPTIONS, PREFIX, Option, value_of
 from lsp_complete.config.settings import (
     ContextSettings,
@@ -19,6 +19,7 @@ __all__ = [
     "APP",
     "FILE_NAME",
     "OPTIONS",
+    "OTHER_VARIABLES",
     "PREFIX",
     "WORKSPACE_FILES",
     "ContextSettings",
