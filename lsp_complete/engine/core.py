@@ -1,0 +1,229 @@
+"""The engine's step: reap, seat, plan, run, commit. No threads and no event loop here, so tests drive it by hand.
+
+Strategy: `prepare` decides what the next batch is, `execute` evaluates and commits it. The runner (one thread) calls
+them in turn; between the two it publishes what runs, so that other threads can abort it.
+
+Rules: engine thread only. An error of one step fails the jobs in it and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from lsp_complete.engine.api import Priority
+from lsp_complete.engine.backend import Floats, Segment, Status
+from lsp_complete.engine.commit import Part, commit_aborted, commit_ok, first_choices
+from lsp_complete.engine.job import Branch, Job
+from lsp_complete.engine.schedule import SHORT, JobView, Limits, StepPlan, plan_step
+from lsp_complete.engine.seating import check_request, seat_job, unseat
+from lsp_complete.engine.state import (
+    State,
+    clear_slot,
+    complete_job,
+    evict,
+    expire_job,
+    fail_job,
+    free_branches,
+    leave,
+)
+from lsp_complete.errors import RequestFailed
+
+_log = logging.getLogger(__name__)
+
+_SPECULATIVE_TOKENS = 8
+"""Most tokens of a batch with proposals on a CPU: a batch of 8 costs about three single tokens."""
+
+_SERVED_HALF_LIFE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A planned batch and whose it is."""
+
+    plan: StepPlan
+    parts: list[Part]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in the batch."""
+        return sum(len(p.segment.tokens) for p in self.parts)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs in it, each once."""
+        return list({p.job.id: p.job for p in self.parts}.values())
+
+
+def add_job(state: State, job: Job) -> None:
+    """Take a new job into the queue, or deliver why it cannot run."""
+    state.counters.requests += 1
+    context = state.backend.info.context
+    try:
+        check_request(job.request, state.backend.info.vocab_size, context)
+    except RequestFailed as error:
+        fail_job(state, job, error)
+        return
+    if len(state.waiting) + len(state.seated) >= state.options.max_waiting:
+        fail_job(state, job, RequestFailed(f"{state.options.max_waiting} requests are waiting already; ask again later."))
+        return
+    job.prompt = np.array(job.request.prompt, dtype=np.int32)
+    job.max_tokens = max(0, min(job.request.max_tokens, context - len(job.prompt)))
+    job.chunk = state.options.n_batch
+    job.last_step = job.submitted
+    if job.request.priority is Priority.INTERACTIVE:
+        state.last_interactive = job.submitted
+    state.waiting.append(job)
+
+
+def prepare(state: State) -> Step | None:
+    """Everything up to the evaluation. None: nothing to evaluate now."""
+    _reap(state)
+    _seat_waiting(state)
+    now = state.clock()
+    plan = plan_step([_view(state, j, now) for j in state.seated.values()], _limits(state, now))
+    return Step(plan, _parts(state, plan)) if plan else None
+
+
+def _reap(state: State) -> None:
+    now = state.clock()
+    for job in [*state.seated.values(), *state.waiting]:
+        if job.cancelled:
+            state.counters.cancelled += 1
+            leave(state, job)
+        elif job.expired or now >= job.deadline:
+            expire_job(state, job)
+    if now - state.served_at > _SERVED_HALF_LIFE_S:
+        state.served = {c: s / 2 for c, s in state.served.items() if s > 1.0}
+        state.served_at = now
+
+
+def _seat_waiting(state: State) -> None:
+    for job in sorted(state.waiting, key=lambda j: (j.request.priority, state.served.get(j.client, 0.0), j.id)):
+        if job.parked and state.seated:
+            continue
+        if job not in state.waiting:
+            continue
+        found = seat_job(state, job)
+        if found is False:
+            continue
+        state.waiting.remove(job)
+        if not job.main.pending:
+            _begin_without_prefill(state, job, found)
+
+
+def _begin_without_prefill(state: State, job: Job, memo: Floats | bool | None) -> None:
+    """The whole prompt is in the slot already, and its logits are known (or none are wanted)."""
+    if job.max_tokens == 0:
+        job.main.done = True
+    else:
+        assert memo is not None and not isinstance(memo, bool)
+        first_choices(state, job, memo)
+    if not job.active:
+        complete_job(state, job)
+
+
+def _view(state: State, job: Job, now: float) -> JobView:
+    pending = len(job.main.pending)
+    prefill = pending if job.prefilling or (pending > 1 and not job.main.done) else 0
+    return JobView(
+        job.id,
+        job.request.priority,
+        prefill,
+        len(job.active),
+        (now - job.last_step) * 1e3,
+        state.served.get(job.client, 0.0),
+        job.chunk,
+        job.id,
+    )
+
+
+def _limits(state: State, now: float) -> Limits:
+    o = state.options
+    busy = (now - state.last_interactive) * 1e3 < o.busy_window_ms
+    cpu = not state.backend.info.gpu
+    return Limits(o.n_batch, state.backend.max_outputs, cpu, busy, o.busy_chunk, o.idle_chunk)
+
+
+def _parts(state: State, plan: StepPlan) -> list[Part]:
+    parts: list[Part] = []
+    jobs = [(state.seated[s.job], s.prefill) for s in plan.shares]
+    tokens = sum(count or len(job.active) for job, count in jobs)
+    sequences = sum(1 if count else len(job.active) for job, count in jobs)
+    room = max(0, _SPECULATIVE_TOKENS - sequences) // max(1, sequences) if tokens <= SHORT else 0
+    for job, count in jobs:
+        for branch in [job.main] if count else job.active:
+            parts.append(_part(state, job, branch, count or len(branch.pending), room))
+    return parts
+
+
+def _part(state: State, job: Job, branch: Branch, count: int, room: int) -> Part:
+    final = count == len(branch.pending) and job.max_tokens > 0
+    draft: list[int] = []
+    left = min(room, job.max_tokens - len(branch.tokens) - 1, state.backend.info.context - branch.at - count)
+    request = job.request
+    if final and left > 0 and request.speculate and request.candidates == 1 and state.backend.info.can_drop_tail:
+        draft = state.proposer.propose(request.prompt, branch.tokens, request, left)[:left]
+    tokens = (*branch.pending[:count], *draft)
+    outputs = 1 + len(draft) if final else 0
+    return Part(job, branch, Segment(branch.seq, branch.at, tokens, outputs), count, len(draft))
+
+
+def execute(state: State, step: Step) -> None:
+    """Evaluate a planned batch and commit the result."""
+    state.counters.steps += 1
+    segments = [p.segment for p in step.parts]
+    status = state.backend.decode(segments)
+    while status is Status.NO_ROOM:
+        victim = state.table.victim()
+        if victim is None:
+            _out_of_room(state, step)
+            return
+        evict(state, victim)
+        status = state.backend.decode(segments)
+    if status is Status.OK:
+        commit_ok(state, step.parts)
+    elif status is Status.ABORTED:
+        commit_aborted(state, step.parts)
+    else:
+        fail_step(state, step, RequestFailed("llama.cpp could not evaluate this request; the engine goes on."))
+
+
+def _out_of_room(state: State, step: Step) -> None:
+    """The KV is full of running jobs: fewer candidates first, then the least urgent job waits, then the only one fails."""
+    branched = [j for j in state.seated.values() if len(j.branches) > 1 and any(not b.done for b in j.branches[1:])]
+    if branched:
+        for branch in branched[-1].branches[1:]:
+            if not branch.done:
+                branch.finish("tokens")
+        free_branches(state, branched[-1])
+        if not branched[-1].active:
+            complete_job(state, branched[-1])
+        return
+    leader = step.jobs[0]
+    others = [j for j in state.seated.values() if j is not leader]
+    if others:
+        unseat(state, max(others, key=lambda j: (j.request.priority, j.id)), parked=True)
+        return
+    fail_job(
+        state,
+        leader,
+        RequestFailed(
+            f"No room in the KV for {len(leader.prompt)} prompt tokens and {leader.max_tokens} of output in a context "
+            f"of {state.backend.info.context}. Send a shorter prompt, or start the engine with a larger context."
+        ),
+    )
+
+
+def fail_step(state: State, step: Step, error: BaseException) -> None:
+    """An evaluation failed: its jobs fail, their KV is dropped, the engine goes on."""
+    state.counters.step_errors += 1
+    _log.error("evaluation of %d tokens failed: %s", step.tokens, error)
+    for job in step.jobs:
+        if job.id in state.seated:
+            fail_job(state, job, error)
+    for slot in state.table.slots:
+        if state.backend.pos_max(slot.seq) + 1 != len(slot.tokens):
+            clear_slot(state, slot)

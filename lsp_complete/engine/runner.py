@@ -1,0 +1,239 @@
+"""The engine thread: it owns the backend, and everything else reaches it through a queue and an abort flag.
+
+Strategy: submit, cancel and expire may be called from the event loop at any time. They only set flags or append
+to the inbox, wake the thread, and abort the running evaluation if that is worth it. The abort flag is cleared under the
+same lock that publishes the running step, so an abort can neither be lost nor hit a later step.
+
+Rules: results reach the event loop by `call_soon_threadsafe` only. The thread ends in `close` or when loading fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict
+
+from lsp_complete.engine.api import Completion, CompletionRequest, DeltaCallback, ModelInfo
+from lsp_complete.engine.backend import Backend
+from lsp_complete.engine.core import Step, add_job, execute, fail_step, prepare
+from lsp_complete.engine.job import Job
+from lsp_complete.engine.options import EngineOptions
+from lsp_complete.engine.proposer import Proposer
+from lsp_complete.engine.schedule import may_preempt
+from lsp_complete.engine.state import State, fail_job, integrity, make_state
+from lsp_complete.errors import EngineUnavailable, LspCompleteError, RequestFailed
+
+_log = logging.getLogger(__name__)
+
+
+class Runner:
+    """One thread, one model."""
+
+    def __init__(
+        self,
+        options: EngineOptions,
+        factory: Callable[[EngineOptions], Backend],
+        loop: asyncio.AbstractEventLoop,
+        ready: asyncio.Future[ModelInfo],
+        proposer: Proposer | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._options = options
+        self._factory = factory
+        self._loop = loop
+        self._ready = ready
+        self._proposer = proposer
+        self._clock = clock
+        self._ids = itertools.count(1)
+        self._wake = threading.Condition()
+        self._inbox: deque[Job] = deque()
+        self._running: Step | None = None
+        self._closing = False
+        self._changed = False
+        self._state: State | None = None
+        self._thread = threading.Thread(target=self._main, name="lsp-complete-engine", daemon=True)
+
+    def start(self) -> None:
+        """Start loading the model."""
+        self._thread.start()
+
+    # --- any thread ---
+
+    def submit(
+        self,
+        request: CompletionRequest,
+        client: str,
+        future: asyncio.Future[Completion],
+        on_delta: DeltaCallback | None,
+    ) -> Job:
+        """Queue a request; `future` (of the event loop) gets its result. Event loop."""
+        now = self._clock()
+        limit = min(request.time_limit_ms, self._options.max_time_limit_ms) / 1e3
+        emit = None if on_delta is None else (lambda text: self._post(on_delta, text))
+        job = Job(
+            next(self._ids), request, client, now, now + limit, lambda r: self._post(_settle, future, r), emit
+        )
+        with self._wake:
+            if self._closing:
+                self._post(_settle, future, EngineUnavailable("the engine is closed"))
+                return job
+            self._inbox.append(job)
+            running = self._running
+            if running is not None and may_preempt(running.plan, running.tokens, request.priority):
+                self._abort()
+            self._wake.notify()
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """Nobody waits for this job any more. Any thread."""
+        job.cancelled = True
+        self._interrupt_if_useless()
+
+    def expire(self, job: Job) -> None:
+        """This job's time is over: it is answered with what it has. Any thread."""
+        job.expired = True
+        self._interrupt_if_useless()
+
+    def _interrupt_if_useless(self) -> None:
+        with self._wake:
+            running = self._running
+            if running is not None and all(j.cancelled or j.expired for j in running.jobs):
+                self._abort()
+            self._changed = True
+            self._wake.notify()
+
+    def _abort(self) -> None:
+        if self._state is not None:
+            self._state.backend.abort()
+
+    def close(self) -> None:
+        """Abort, end the thread, free the model. Blocks until done (a load in progress is waited for)."""
+        with self._wake:
+            self._closing = True
+            self._abort()
+            self._wake.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def stats(self) -> dict[str, object]:
+        """A snapshot for display; numbers may be a step apart. Any thread."""
+        state = self._state
+        if state is None:
+            return {"state": "loading"}
+        info = state.backend.info
+        return {
+            "state": "ready",
+            "model": asdict(info),
+            "counters": asdict(state.counters),
+            "slots": [
+                {"slot": s.seq, "key": s.key, "tokens": len(s.tokens), "busy": s.owner is not None}
+                for s in state.table.slots
+            ],
+            "waiting": len(state.waiting) + len(self._inbox),
+            "running": len(state.seated),
+            "tokens": state.table.used_tokens(),
+            "host_cache": {"entries": len(state.cache), "bytes": state.cache.bytes},
+        }
+
+    # --- engine thread ---
+
+    def _post(self, callback: Callable[..., None], *args: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:
+            _log.debug("the event loop is closed; a result is dropped")
+
+    def _main(self) -> None:
+        try:
+            backend = self._factory(self._options)
+        except LspCompleteError as error:
+            self._post(_settle, self._ready, error)
+            return
+        except BaseException as error:
+            _log.exception("loading the model failed")
+            self._post(_settle, self._ready, EngineUnavailable(f"Loading the model failed: {error!r}"))
+            return
+        self._state = make_state(self._options, backend, self._clock, self._proposer)
+        self._post(_settle, self._ready, backend.info)
+        try:
+            self._loop_until_closed(self._state)
+        finally:
+            self._shut_down(self._state)
+
+    def _loop_until_closed(self, state: State) -> None:
+        while True:
+            with self._wake:
+                if self._closing:
+                    return
+                self._changed = False
+                arrived = list(self._inbox)
+                self._inbox.clear()
+            for job in arrived:
+                add_job(state, job)
+            step = self._guarded_prepare(state)
+            if step is None:
+                self._sleep(state)
+            elif self._publish(step, state):
+                self._guarded_execute(state, step)
+
+    def _publish(self, step: Step, state: State) -> bool:
+        """Announce the step, unless something arrived meanwhile that changes the plan."""
+        with self._wake:
+            if self._closing or self._inbox or self._changed:
+                return False
+            state.backend.clear_abort()
+            self._running = step
+            return True
+
+    def _guarded_prepare(self, state: State) -> Step | None:
+        try:
+            return prepare(state)
+        except Exception as error:
+            _log.exception("planning failed")
+            for job in [*state.seated.values(), *state.waiting]:
+                fail_job(state, job, RequestFailed(f"The engine failed to plan this request: {error!r}"))
+            return None
+
+    def _guarded_execute(self, state: State, step: Step) -> None:
+        try:
+            execute(state, step)
+        except Exception as error:
+            _log.exception("a step failed")
+            fail_step(state, step, RequestFailed(f"The engine failed to run this request: {error!r}"))
+        finally:
+            with self._wake:
+                self._running = None
+
+    def _sleep(self, state: State) -> None:
+        """Wait until something arrives (deadlines arrive through `expire`)."""
+        with self._wake:
+            while not (self._closing or self._inbox or self._changed):
+                self._wake.wait()
+
+    def _shut_down(self, state: State) -> None:
+        gone = EngineUnavailable("the engine was closed")
+        with self._wake:
+            self._closing = True
+            left = [*self._inbox, *state.waiting, *state.seated.values()]
+            self._inbox.clear()
+        for job in left:
+            job.deliver(gone)
+        for problem in integrity(state):
+            _log.error("integrity: %s", problem)
+        self._state = None
+        state.backend.close()
+
+
+def _settle(future: asyncio.Future[object], result: object) -> None:
+    """Event loop: set a result or an exception unless the waiter has gone."""
+    if future.done():
+        return
+    if isinstance(result, BaseException):
+        future.set_exception(result)
+    else:
+        future.set_result(result)

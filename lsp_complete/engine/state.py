@@ -1,0 +1,203 @@
+"""What the engine thread owns, in one place; the functions of `seating`, `commit` and `core` act on it.
+
+Rules: engine thread only. Every sequence is either a slot's, a branch's scratch sequence, or in `scratch` (and then empty).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lsp_complete.engine.api import Candidate, Completion, EngineTiming
+from lsp_complete.engine.backend import Backend
+from lsp_complete.engine.healing import Healing
+from lsp_complete.engine.hostcache import PromptCache
+from lsp_complete.engine.job import Job, rank
+from lsp_complete.engine.options import EngineOptions
+from lsp_complete.engine.proposer import DraftProposer, Proposer
+from lsp_complete.engine.sampling import Sampler
+from lsp_complete.engine.slots import Slot, SlotTable, check_integrity
+
+STASH_MIN = 128
+"""A tail of fewer tokens is not worth saving when it is dropped."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """Sums since the engine started; tokens and requests."""
+
+    requests: int = 0
+    completed: int = 0
+    cancelled: int = 0
+    expired: int = 0
+    failed: int = 0
+    steps: int = 0
+    aborted: int = 0
+    evaluated: int = 0
+    decoded: int = 0
+    reused: int = 0
+    shared: int = 0
+    restored: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    evicted: int = 0
+    parked: int = 0
+    reuse_faults: int = 0
+    step_errors: int = 0
+
+
+@dataclass(slots=True)
+class State:
+    """Everything the engine thread works on. clock: seconds, monotonic."""
+
+    options: EngineOptions
+    backend: Backend
+    clock: Callable[[], float]
+    table: SlotTable
+    healing: Healing
+    sampler: Sampler
+    cache: PromptCache
+    proposer: Proposer
+    scratch: list[int]
+    waiting: list[Job] = field(default_factory=list)
+    seated: dict[int, Job] = field(default_factory=dict)
+    served: dict[str, float] = field(default_factory=dict)
+    served_at: float = 0.0
+    last_interactive: float = float("-inf")
+    counters: Counters = field(default_factory=Counters)
+
+
+def make_state(
+    options: EngineOptions,
+    backend: Backend,
+    clock: Callable[[], float],
+    proposer: Proposer | None = None,
+    cache: PromptCache | None = None,
+) -> State:
+    """A fresh state over a loaded backend."""
+    return State(
+        options=options,
+        backend=backend,
+        clock=clock,
+        table=SlotTable(options.slots),
+        healing=Healing(backend.vocab),
+        sampler=Sampler(backend.info.vocab_size),
+        cache=cache or PromptCache(options.host_cache_bytes),
+        proposer=proposer or DraftProposer(),
+        scratch=list(range(options.slots, backend.sequences)),
+    )
+
+
+def clear_slot(state: State, slot: Slot) -> None:
+    """Forget a slot's prompt."""
+    state.backend.seq_rm(slot.seq, 0)
+    slot.cut(0)
+    slot.memo, slot.memo_at = None, 0
+
+
+def stash(state: State, slot: Slot, dropped: int) -> None:
+    """Save a slot's prompt in host memory before `dropped` of its tokens are lost."""
+    if dropped < STASH_MIN or not state.cache.wants(slot.ids):
+        return
+    saved = state.backend.state_get(slot.seq)
+    if saved is not None:
+        state.cache.put(slot.ids, saved)
+
+
+def evict(state: State, slot: Slot) -> None:
+    """Save and forget an idle slot's prompt."""
+    stash(state, slot, len(slot.tokens))
+    clear_slot(state, slot)
+    slot.key = ""
+    state.counters.evicted += 1
+
+
+def free_branches(state: State, job: Job) -> None:
+    """Give the scratch sequences of a job back."""
+    for branch in job.branches[1:]:
+        if branch.seq >= 0:
+            state.backend.seq_rm(branch.seq, 0)
+            state.scratch.append(branch.seq)
+            branch.seq = -1
+
+
+def leave(state: State, job: Job) -> None:
+    """The job no longer needs its slot or a place in the queue; what it evaluated stays for others."""
+    free_branches(state, job)
+    if job.slot is not None:
+        job.slot.owner = None
+        state.table.touch(job.slot)
+        job.slot = None
+    state.seated.pop(job.id, None)
+    if job in state.waiting:
+        state.waiting.remove(job)
+    for other in state.waiting:
+        other.parked = False
+
+
+def timing(state: State, job: Job) -> EngineTiming:
+    """Stage times of a job that ends now."""
+    now = state.clock()
+    started = job.started or now
+    first = job.first_token or now
+    return EngineTiming(
+        queue_ms=(started - job.submitted) * 1e3,
+        prefill_ms=max(0.0, first - started) * 1e3,
+        decode_ms=max(0.0, now - first) * 1e3,
+        total_ms=(now - job.submitted) * 1e3,
+        prompt=len(job.prompt),
+        reused=job.reused,
+        evaluated=job.evaluated,
+        restored=job.restored,
+        decoded=sum(len(b.tokens) for b in job.branches),
+        drafted=job.drafted,
+        accepted=job.accepted,
+        slot=job.slot.seq if job.slot else -1,
+    )
+
+
+def complete_job(state: State, job: Job) -> None:
+    """Deliver a finished job and let go of it."""
+    if job.max_tokens == 0:
+        candidates: tuple[Candidate, ...] = ()
+    elif job.branches:
+        candidates = rank([b.candidate() for b in job.branches])
+    else:
+        candidates = (Candidate(b"", stop="time"),)
+    times = timing(state, job)
+    state.counters.completed += 1
+    state.counters.decoded += times.decoded
+    leave(state, job)
+    job.deliver(Completion(candidates, times))
+
+
+def expire_job(state: State, job: Job) -> None:
+    """Its time is over: deliver what is there."""
+    for branch in job.active:
+        branch.finish("time")
+    state.counters.expired += 1
+    complete_job(state, job)
+
+
+def fail_job(state: State, job: Job, error: BaseException) -> None:
+    """Deliver an error; the slot's KV is not trusted any more."""
+    slot = job.slot
+    state.counters.failed += 1
+    leave(state, job)
+    if slot is not None:
+        clear_slot(state, slot)
+    job.deliver(error)
+
+
+def integrity(state: State) -> list[str]:
+    """Compare the books with the backend; [] if all is well."""
+    backend = state.backend
+    positions = [(backend.pos_min(s), backend.pos_max(s)) for s in range(backend.sequences)]
+    wrong = check_integrity(state.table.slots, positions, state.scratch)
+    for slot in state.table.slots:
+        if slot.owner is not None and slot.owner not in state.seated:
+            wrong.append(f"slot {slot.seq} belongs to job {slot.owner}, which is gone")
+    held = [b.seq for j in state.seated.values() for b in j.branches[1:] if b.seq >= 0]
+    if sorted([*held, *state.scratch]) != list(range(state.options.slots, backend.sequences)):
+        wrong.append(f"scratch sequences do not add up: held {held}, free {sorted(state.scratch)}")
+    return wrong
