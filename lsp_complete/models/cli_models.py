@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lsp_complete.config import gather, load
 from lsp_complete.errors import LspCompleteError
 from lsp_complete.models import download, installed
 from lsp_complete.models.catalogue import CatalogueModel, load_catalogue
@@ -29,7 +30,7 @@ def add_parser(subparsers: Any) -> None:
 
     def command(name: str, text: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         added: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
-        added.add_argument("--folder", default=None, help="models folder (default: the user's cache folder)")
+        added.add_argument("--folder", default=None, help="models folder (default: the setting model_dir)")
         added.set_defaults(run=lambda args: _guarded(run, args))
         return added
 
@@ -52,6 +53,8 @@ def add_parser(subparsers: Any) -> None:
 
 def _guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
     try:
+        if args.folder is None:
+            args.folder = load(gather()).settings.model_dir or None
         return run(args)
     except LspCompleteError as error:
         print(f"lsp-complete: {error}", file=sys.stderr)
