@@ -36,6 +36,7 @@ SHAPE: tuple[base.Filter, ...] = (
 """What makes the text that the model meant to stand here (`Polished.full`)."""
 
 JUDGE: tuple[base.Filter, ...] = (
+    worth.inside_word,
     repeat.same_as_next,
     extent.already_there,
     indent.only_space,
@@ -44,7 +45,8 @@ JUDGE: tuple[base.Filter, ...] = (
     extent.breaks_tree,
     worth.too_little,
 )
-"""What fits it to the text right of the cursor and decides whether it is shown."""
+"""What fits it to the text right of the cursor and decides whether it is shown. A word may be run into before
+and after the text is shortened, so that filter comes twice."""
 
 
 @dataclass(frozen=True, slots=True)

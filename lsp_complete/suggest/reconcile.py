@@ -7,12 +7,13 @@ string as it was: scanning "before + suggestion + right" must end in the same st
 
 Rules:
 - The result is always a prefix of the suggestion, and accepting it only inserts.
-- A line of closers is a duplicate only at the same indentation, unless it is known that the editor inserted it.
+- A line of closers is a duplicate only at the same indentation, unless it is known to close the place.
 - Never raises. Line ends are `\\n` here.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lsp_complete.suggest.language import LanguageFacts
@@ -20,44 +21,52 @@ from lsp_complete.suggest.lines import (
     indent_columns,
     is_closers,
     is_word_char,
-    last_nonblank,
-    opens_block,
     split_cursor,
 )
-from lsp_complete.suggest.scan import Scan, State, scan
+from lsp_complete.suggest.scan import OPENERS, Scan, State, scan
 
 _SHORT = 8
+_LEADING_CLOSERS = re.compile(r"(?:[ \t]*\n)+[ \t]*([)\]}])[)\]}]*")
+PROBE = 2000
+"""Characters of the frozen suffix that must be found again below the cursor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """The text right of the cursor. rest: on its line (trailing blanks removed). inserted: following lines,
-    each with its leading `\\n`, that the editor has put there and the model has not seen. below: what follows."""
+    """The text right of the cursor. rest: on its line (trailing blanks removed). closers: the beginning of the
+    following lines, with their leading `\\n`, that closes what the cursor stands in: inserted by the editor, or
+    at the indentation of the line with the opener. below: the lines below the cursor's, closers included."""
 
     rest: str
-    inserted: str
+    closers: str
     below: str
 
 
 def split_right(before: str, after: str, frozen_suffix: str | None, facts: LanguageFacts, tab_width: int) -> Right:
-    """Tell the editor's insertions from the document. frozen_suffix: what the model saw below the cursor's
-    line (`\\n` first or not), None if unknown: then only the shape left by Enter between braces counts."""
-    above, line, rest, below = split_cursor(before, after)
+    """Tell what closes the place from the rest. frozen_suffix: what the model saw below the cursor's
+    line (`\\n` first or not), None if unknown: then only the shape of the text counts."""
+    _, _, rest, below = split_cursor(before, after)
     head = ""
     if frozen_suffix is not None:
         seen = frozen_suffix if frozen_suffix.startswith("\n") else "\n" + frozen_suffix
-        probe = seen[:2000]
+        probe = seen[:PROBE]
         at = below.find(probe) if probe.strip() else len(below.rstrip())
-        head = below[:at] if at > 0 else ""
-    elif not line.strip() and not rest.strip():
-        first = below[1:].partition("\n")[0]
-        opener = last_nonblank(above)
-        level = indent_columns(first, tab_width) == indent_columns(opener, tab_width)
-        if first.strip() and is_closers(first) and level and opens_block(opener, facts):
-            head = "\n" + first
-    if not head.strip() or not is_closers(head):
-        head = ""
-    return Right(rest.rstrip(), head.rstrip(), below[len(head.rstrip()) :])
+        head = below[:at].rstrip() if at > 0 and is_closers(below[:at]) else ""
+    if not head.strip() and not rest.strip():
+        head = _own_closers(before, below, facts, tab_width)
+    return Right(rest.rstrip(), head, below)
+
+
+def _own_closers(before: str, below: str, facts: LanguageFacts, tab_width: int) -> str:
+    """The closers that begin the next non-blank line, if they close the innermost bracket open at the cursor."""
+    found = _LEADING_CLOSERS.match(below)
+    opened = scan(before, facts).opened
+    if found is None or not opened or OPENERS.get(before[opened[-1]]) != found.group(1):
+        return ""
+    line_start = before.rfind("\n", 0, opened[-1]) + 1
+    space = found.group().rpartition("\n")[2]
+    level = indent_columns(before[line_start:], tab_width)
+    return found.group() if indent_columns(space, tab_width) == level else ""
 
 
 def cut_following(text: str, line_before: str, below: str, tab_width: int) -> str:
@@ -86,11 +95,24 @@ def _repeats(lines: list[str], following: list[str], tab_width: int) -> bool:
     return True
 
 
-def _fits(end: State, result: Scan, wall: str, facts: LanguageFacts, base: State, allowed: int) -> bool:
-    bad = sum(1 for o in result.outer if o.fits is False or (o.fits is None and o.char != "}"))
-    after = scan(wall, facts, end)
-    bad += sum(1 for o in after.outer if o.fits is not True)
-    return bad <= allowed and after.end == base
+@dataclass(frozen=True, slots=True)
+class _Wall:
+    """The text that stays, what it leaves open now, and how many of its closers fit nothing already."""
+
+    text: str
+    end: State
+    misfits: int
+    on_line: bool
+
+
+def _fits(part: Scan, wall: _Wall, facts: LanguageFacts, unfinished: bool) -> bool:
+    """With this beginning of the suggestion the wall still closes what it closes now. unfinished: where nothing
+    follows on the cursor's line the suggestion may leave a bracket of its own open; the next lines will close it."""
+    bad = sum(1 for o in part.outer if o.fits is False or (o.fits is None and o.char != "}"))
+    after = scan(wall.text, facts, part.end)
+    if bad + sum(1 for o in after.outer if o.fits is not True) <= wall.misfits and after.end == wall.end:
+        return True
+    return unfinished and not wall.on_line and not bad and not part.outer and not part.end.string
 
 
 def _overlaps(text: str, wall: str) -> list[int]:
@@ -122,9 +144,11 @@ def _loose_overlap(text: str, wall: str) -> list[int]:
     return [at]
 
 
-def fit(text: str, before: str, wall: str, facts: LanguageFacts) -> str:
-    """The longest beginning of `text` that the wall (text right of the cursor that stays) completes to the
-    same open brackets and strings as now. Without a wall only closers that nothing opened are cut."""
+def fit(text: str, before: str, rest: str, closers: str, facts: LanguageFacts) -> str:
+    """The longest beginning of `text` that the text right of the cursor (`rest` of the line, `closers` of
+    the lines below) completes to the same open brackets and strings as now. Where nothing is there only
+    closers that nothing opened are cut."""
+    wall = rest + closers
     state = scan(before, facts).end
     whole = scan(text, facts, state)
     if not wall:
@@ -133,16 +157,17 @@ def fit(text: str, before: str, wall: str, facts: LanguageFacts) -> str:
                 return text[: o.offset]
         return text
     base = scan(wall, facts, state)
-    allowed = sum(1 for o in base.outer if o.fits is not True)
-    keeps = [*_overlaps(text, wall), *_loose_overlap(text, wall), len(text)]
-    keeps += [o.offset for o in reversed(whole.outer)]
+    misfits = sum(1 for o in base.outer if o.fits is not True)
+    stays = _Wall(wall, base.end, misfits, bool(rest))
+    overlaps = [*_overlaps(text, wall), *_loose_overlap(text, wall), len(text)]
+    cuts = [o.offset for o in reversed(whole.outer)]
     if whole.string_end > 0 and state.string:
-        keeps.append(whole.string_end - len(state.string))
-    keeps += sorted((o for o in whole.opened), reverse=True)
-    for keep in keeps:
-        part = scan(text[:keep], facts, state)
-        if _fits(part.end, part, wall, facts, base.end, allowed):
-            return text[:keep]
+        cuts.append(whole.string_end - len(state.string))
+    cuts += reversed(whole.opened)
+    for keeps, unfinished in ((overlaps, False), ([len(text)], True), (cuts, False), (cuts, True)):
+        for keep in keeps:
+            if _fits(scan(text[:keep], facts, state), stays, facts, unfinished):
+                return text[:keep]
     return "" if whole.outer or whole.opened else text
 
 
@@ -160,11 +185,9 @@ def reconcile(
     """
     right = split_right(before, after, frozen_suffix, facts, tab_width)
     line_before = before.rpartition("\n")[2]
-    if not right.rest:
-        text = cut_following(text, line_before, right.inserted + right.below, tab_width)
-    elif "\n" in text:
-        text = cut_following(text, line_before or "-", right.below, tab_width)
-    text = fit(text, before, right.rest + right.inserted, facts)
+    if not right.rest or "\n" in text:
+        text = cut_following(text, line_before if not right.rest else line_before or "-", right.below, tab_width)
+    text = fit(text, before, right.rest, right.closers, facts)
     if not right.rest and "\n" in text and not text.rpartition("\n")[2].strip():
         text = text.rstrip(" \t\n") if text.strip() else ""
     return text

@@ -21,7 +21,7 @@ _STARTS = re.compile(
     r"^(?:here(?:'s| is| are)\b|sure[,!. ]|certainly\b|of course\b|note that\b|(?:the|this) (?:above |following |updated |given )?"
     r"(?:code|function|method|class|solution|implementation|script|snippet|example)\b.* (?:is|does|will|should|uses|takes|returns|defines)\b"
     r"|explanation:?$|i(?:'m| am) sorry|as an ai\b|i (?:have|will|would|can|cannot|can't)\b|you can\b|please\b|to (?:fix|solve|use|run) (?:this|the)\b"
-    r"|in this (?:code|example|function)\b|output:$|let me know\b|hope this)",
+    r"|in this (?:code|example|function)\b|output:$|let me know\b|(?:i )?hope this)",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"^[A-Z][A-Za-z'’,-]*(?: [A-Za-z0-9`'’\"(),_-]+){5,}[.:!?]$")
