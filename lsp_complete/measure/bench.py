@@ -98,7 +98,7 @@ def run_typing(arguments: argparse.Namespace) -> dict[str, Any]:
         settings=settings,
     )
     result = bench_typing.run(options, arguments.save)
-    return envelope("typing", result, model=arguments.model or "auto", settings=settings, seed=arguments.seed)
+    return _wrap("typing", result, arguments, settings)
 
 
 def _add_quality(benches: Any) -> None:
@@ -128,7 +128,7 @@ def run_quality(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.save is not None:
         bench_quality.save(verdicts, arguments.save)
     result = {"data": arguments.data.name, **result}
-    return envelope("quality", result, model=arguments.model or "auto", settings={}, seed=arguments.seed)
+    return _wrap("quality", result, arguments, {})
 
 
 def _add_documents(benches: Any) -> None:
@@ -142,6 +142,15 @@ def run_documents(arguments: argparse.Namespace) -> dict[str, Any]:
     documents = import_module("lsp_complete.measure.bench_documents")
     result = documents.run(arguments)
     return envelope("documents", result, model="none", settings={}, seed=arguments.seed)
+
+
+def _wrap(
+    bench: str, result: dict[str, Any], arguments: argparse.Namespace, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    loaded = result.pop("model", "")
+    return envelope(
+        bench, result, model=loaded or arguments.model or "auto", settings=settings, seed=arguments.seed
+    )
 
 
 def _guarded(work: Any) -> Any:

@@ -30,7 +30,7 @@ from .closed import Variant
 from .edits import Position, utf16
 from .infill import Problem, edit_similarity, exact, first_line, problems
 from .sandbox import passes
-from .session import SERVER, Session, SessionOptions, session, warm_up
+from .session import SERVER, Session, SessionOptions, model_name, session, warm_up
 from .statistics import percentile, ratio
 
 TRIGGERS = (("invoked", INVOKED), ("automatic", AUTOMATIC))
@@ -87,8 +87,8 @@ async def ask_problem(running: Session, problem: Problem, uri: str, plan: str, r
 
 async def run_plans(
     variants: Sequence[Variant], chosen: Sequence[Problem], run: bool, say: Callable[[str], None]
-) -> list[Verdict]:
-    """All problems by all plans, problem by problem. Raises EngineUnavailable."""
+) -> tuple[list[Verdict], str]:
+    """All problems by all plans, problem by problem; and the model's file name. Raises EngineUnavailable."""
     verdicts: list[Verdict] = []
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lspc-quality-")))
@@ -107,7 +107,7 @@ async def run_plans(
                     f"{v.name} {summary(verdicts, v.name, 'invoked')['exact_match']:.3f}" for v in variants
                 )
                 say(f"{number + 1}/{len(chosen)} problems, exact match {shares}")
-    return verdicts
+        return verdicts, await model_name(sessions[0][1])
 
 
 def summary(verdicts: Sequence[Verdict], plan: str, trigger: str) -> dict[str, Any]:
@@ -159,8 +159,8 @@ def run(
     """The whole benchmark; progress on standard error. Raises OSError, ValueError, EngineUnavailable."""
     chosen = read_problems(data, limit)
     say = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
-    verdicts = asyncio.run(run_plans(variants_for(model, plans), chosen, tests, say))
-    return report(verdicts, plans, tests), verdicts
+    verdicts, loaded = asyncio.run(run_plans(variants_for(model, plans), chosen, tests, say))
+    return {"model": loaded, **report(verdicts, plans, tests)}, verdicts
 
 
 def save(verdicts: Sequence[Verdict], path: Path) -> None:

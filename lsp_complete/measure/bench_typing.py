@@ -150,7 +150,8 @@ async def measure(
         variants = [_variant("lsp-complete", CLOSED_SETTINGS, options)]
         if options.standard:
             variants.append(_variant("standard", STANDARD_SETTINGS, options))
-        samples = await run_closed(variants, places, options.seed, say)
+        run = await run_closed(variants, places, options.seed, say)
+        samples, result["model"] = list(run.samples), run.model
         sides = {v.name: [s for s in samples if s.variant == v.name] for v in variants}
         result["closed"] = closed_figures(sides["lsp-complete"])
         if options.standard:
@@ -159,9 +160,8 @@ async def measure(
                 sides["lsp-complete"], sides["standard"], options.seed
             )
     if options.rhythm:
-        result["rhythm"] = rhythm_figures(
-            await run_rhythm(_variant("lsp-complete", {}, options), places, options.seed, say)
-        )
+        typed = await run_rhythm(_variant("lsp-complete", {}, options), places, options.seed, say)
+        result["rhythm"], result["model"] = rhythm_figures(typed), typed.model
     return result, samples
 
 

@@ -23,7 +23,7 @@ from .applying import line_exact, right_to_closer
 from .client import AUTOMATIC, Answer, LspClient
 from .corpus import Place, Source
 from .edits import apply_edits
-from .session import Session, SessionOptions, session, settle, warm_up
+from .session import Session, SessionOptions, model_name, session, settle, warm_up
 from .typist import Key, script_for
 
 Say = Callable[[str], None]
@@ -109,9 +109,15 @@ async def retype(client: LspClient, variant: str, place: Place, number: int, fre
     return samples
 
 
-async def run_closed(
-    variants: Sequence[Variant], places: Sequence[Place], seed: int, say: Say
-) -> list[KeySample]:
+@dataclass(frozen=True, slots=True)
+class ClosedRun:
+    """All samples, and the file name of the model."""
+
+    samples: tuple[KeySample, ...]
+    model: str
+
+
+async def run_closed(variants: Sequence[Variant], places: Sequence[Place], seed: int, say: Say) -> ClosedRun:
     """All places by all variants. places must come file by file. Raises EngineUnavailable."""
     rng = random.Random(seed)  # noqa: S311 (the order of turns)
     samples: list[KeySample] = []
@@ -135,7 +141,7 @@ async def run_closed(
                 samples += got
                 say(_line(number, len(places), variant.name, place, got))
             opened = place.source
-    return samples
+        return ClosedRun(tuple(samples), await model_name(sessions[0][1]))
 
 
 def switch_file(client: LspClient, old: Source | None, new: Source) -> None:

@@ -24,7 +24,7 @@ from .corpus import Place, Source
 from .edits import apply_edits
 from .jsonrpc import Call, Reply
 from .screen import Screen, answered, typed
-from .session import session, settle, warm_up
+from .session import model_name, session, settle, warm_up
 from .typist import Key, rhythm_ms, script_for
 
 Pause = Callable[[float], Awaitable[object]]
@@ -154,6 +154,7 @@ class RhythmRun:
     cpu_s: float
     wall_s: float
     memory_mb: float
+    model: str = ""
 
 
 async def run_rhythm(variant: Variant, places: Sequence[Place], seed: int, say: Say) -> RhythmRun:
@@ -181,4 +182,5 @@ async def run_rhythm(variant: Variant, places: Sequence[Place], seed: int, say: 
             )
             await settle(running)
         used, wall = running.cpu_seconds() - cpu, perf_counter() - started
-        return RhythmRun(tuple(keys), tuple(done), used, wall, running.memory_mb())
+        memory, model = running.memory_mb(), await model_name(running)
+        return RhythmRun(tuple(keys), tuple(done), used, wall, memory, model)

@@ -117,7 +117,7 @@ async def session(options: SessionOptions) -> AsyncIterator[Session]:
             await client.initialize(options.root, wanted)
         except (ConnectionError, TimeoutError, asyncio.TimeoutError, RuntimeError) as error:
             raise EngineUnavailable(
-                f"The server did not start: {error or type(error).__name__}.{_tail(log)}"
+                f"The server did not start: {str(error).rstrip('.') or type(error).__name__}.{_tail(log)}"
             ) from None
         yield running
     finally:
@@ -162,6 +162,21 @@ async def warm_up(running: Session, folder: Path) -> None:
             await asyncio.sleep(RETRY_S)
     finally:
         client.close(uri)
+
+
+async def model_name(running: Session) -> str:
+    """File name of the model that the engine loaded, as the statistics tell it; "" if they do not."""
+    try:
+        stats = await running.client.execute("lsp-complete.stats")
+    except (RuntimeError, ConnectionError, TimeoutError, asyncio.TimeoutError):
+        return ""
+    for level in (stats, (stats or {}).get("engine")):
+        found = level.get("model") if isinstance(level, Mapping) else None
+        if isinstance(found, Mapping):
+            found = found.get("path") or found.get("name")
+        if isinstance(found, str) and found:
+            return Path(found).name
+    return ""
 
 
 async def settle(running: Session, limit_s: float = IDLE_LIMIT_S) -> None:

@@ -12,7 +12,7 @@ import os
 import sys
 
 sys.path.insert(0, os.environ["FAKE_PATH"])
-from lsp_complete.measure.edits import Edit, Position, apply_edits, body, column_index, split_lines
+from lsp_complete.measure.edits import Edit, Position, apply_edits, column_index, split_lines
 
 CRIB = json.loads(os.environ.get("FAKE_CRIB", "[]"))
 REFUSE = int(os.environ.get("FAKE_REFUSE", "0"))
@@ -102,6 +102,8 @@ while (message := read()) is not None:
     elif method == "workspace/executeCommand":
         if message["params"]["command"] == "text":
             send({"id": message["id"], "result": documents[message["params"]["arguments"][0]]})
+        elif message["params"]["command"] == "lsp-complete.stats":
+            send({"id": message["id"], "result": {"engine": {"model": "/somewhere/fake.gguf"}}})
         elif message["params"]["command"] == "environment":
             send({"id": message["id"], "result": dict(os.environ)})
         else:
@@ -112,5 +114,3 @@ while (message := read()) is not None:
         break
     elif method is None and message["id"] == 900:
         assert message["result"] == [None], message
-
-_ = body

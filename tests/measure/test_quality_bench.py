@@ -77,7 +77,8 @@ async def test_the_benchmark_end_to_end(fake_options: Options) -> None:
     wrong = Problem("T/2", "double", "def double(x):\n    retu", "rn x + x", "\n", ROW["test"])
     variants = [Variant(name, fake_options(["    return x + x"])) for name in PLANS]
     said: list[str] = []
-    verdicts = await run_plans(variants, [problem, wrong], True, said.append)
+    verdicts, model = await run_plans(variants, [problem, wrong], True, said.append)
+    assert model == "fake.gguf"
     result = report(verdicts, list(PLANS), True)
     assert (
         result["exact_match"] == 1.0 and result["pass_at_1"] == 1.0 and result["plans"]["standard"]["n"] == 2

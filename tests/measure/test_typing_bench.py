@@ -33,7 +33,9 @@ KNOWN = "    result = compute(value, 20, [1, 2])"
 async def test_closed_mode_asks_every_key_and_judges_it(fake_options: Options, source: Source) -> None:
     variants = [Variant("a", fake_options([KNOWN])), Variant("b", fake_options([KNOWN]))]
     places = [Place(source, 1), Place(source, 61)]
-    samples = await run_closed(variants, places, 1, lambda text: None)
+    run = await run_closed(variants, places, 1, lambda text: None)
+    samples = run.samples
+    assert run.model == "fake.gguf"
     mine = [s for s in samples if s.variant == "a"]
     assert [s.opening for s in mine if s.opening] == ["new", "jump"]
     for number, place in enumerate(places):
