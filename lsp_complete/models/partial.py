@@ -163,7 +163,7 @@ def require_space(folder: Path, needed: int) -> None:
     if free < needed + DISK_MARGIN:
         raise DownloadError(
             f"Not enough room in {folder}: {needed / 1e9:.2f} GB are needed, {free / 1e9:.2f} GB are free. "
-            "Free some space, or put the models elsewhere with the environment variable LSP_COMPLETE_MODELS."
+            "Free some space, or put the models elsewhere with the environment variable LSP_COMPLETE_MODEL_DIR."
         )
 
 

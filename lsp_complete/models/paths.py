@@ -22,7 +22,7 @@ import platformdirs
 
 from lsp_complete.errors import ModelError
 
-ENV_FOLDER = "LSP_COMPLETE_MODELS"
+ENV_FOLDER = "LSP_COMPLETE_MODEL_DIR"
 CHUNK = 1 << 20
 
 Progress = Callable[[int, int, str], None]
@@ -44,8 +44,8 @@ class Stamp:
 
 
 def models_dir(setting: str | os.PathLike[str] | None = None) -> Path:
-    """The models folder: the environment's, else the setting's, else the user's cache folder. Not created here."""
-    chosen = os.environ.get(ENV_FOLDER) or (os.fspath(setting) if setting else "")
+    """The models folder: the setting's, else the environment's (one name: `model_dir`), else the user's cache folder. Not created here."""
+    chosen = (os.fspath(setting) if setting else "") or os.environ.get(ENV_FOLDER, "")
     if chosen:
         return Path(chosen).expanduser().absolute()
     return Path(platformdirs.user_cache_dir("lsp-complete", appauthor=False)) / "models"
