@@ -44,7 +44,7 @@ class Stamp:
 
 
 def models_dir(setting: str | os.PathLike[str] | None = None) -> Path:
-    """The models folder: the setting's, else the environment's (one name: `model_dir`), else the user's cache folder. Not created here."""
+    """The models folder: the setting's, else the environment's, else the user's cache folder. Not created here."""
     chosen = (os.fspath(setting) if setting else "") or os.environ.get(ENV_FOLDER, "")
     if chosen:
         return Path(chosen).expanduser().absolute()
