@@ -17,7 +17,7 @@ from lsp_complete.config import gather, load
 from lsp_complete.errors import LspCompleteError
 from lsp_complete.models import download, installed
 from lsp_complete.models.catalogue import CatalogueModel, load_catalogue
-from lsp_complete.models.memory import megabytes
+from lsp_complete.models.memory import least_need, megabytes
 from lsp_complete.models.paths import Progress, models_dir, part_path
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -79,17 +79,21 @@ def run_list(args: argparse.Namespace) -> int:
         return OK
     width = max(len(model.short_name) for model in models)
     print(f"Models folder: {models_dir(args.folder)}\n")
+    print(f"{'name':<{width}}  {'size':>8}  {'memory':>8}  {'here':<15}  licence")
     for model in models:
         item = here.get(model.name)
         partly = part_path(installed.stored_path(model, args.folder)).exists()
         state = item.state if item else "fetched in part" if partly else "-"
         size = megabytes(model.file.size) if model.file.size_exact else f"~{megabytes(model.file.size)}"
         remark = f"  {model.licence.note}" if not model.licence.commercial else ""
-        print(f"{model.short_name:<{width}}  {size:>8}  {state:<15}  {model.licence.title}{remark}")
+        memory = megabytes(least_need(model.shape, model.file.size))
+        print(
+            f"{model.short_name:<{width}}  {size:>8}  {memory:>8}  {state:<15}  {model.licence.title}{remark}"
+        )
     for item in here.values():
         if item.model is None:
             print(
-                f"{item.name:<{width}}  {megabytes(item.size):>8}  {item.state:<15}  (not in the catalogue)"
+                f"{item.name:<{width}}  {megabytes(item.size):>8}  {'':>8}  {item.state:<15}  (not in the catalogue)"
             )
     print("\nFetch one: lsp-complete models pull NAME. Any GGUF file of yours works by its path.")
     return OK
@@ -108,6 +112,7 @@ def _row(model: CatalogueModel, item: installed.Installed | None) -> dict[str, o
         "parameters": model.parameters,
         "size": item.size if item else model.file.size,
         "size_exact": model.file.size_exact,
+        "memory": least_need(model.shape, model.file.size),
         "sha256": model.file.sha256,
         "verified_by_project": model.verified,
         "sources": [name for name, source in (("hub", model.hub), ("registry", model.registry)) if source],

@@ -7,6 +7,7 @@ Rules:
 - Size and digest that the hub tells must agree with the catalogue's, where those are known, before anything is fetched.
 - Where the catalogue has no digest, the hub's own LFS digest is the check; without either nothing is fetched.
 - The access token goes to the hub's own host only.
+- The hub's client sends no telemetry: only the file that the user asked for is asked for.
 - Both libraries are imported here when a download begins: nothing at start-up touches the network.
 """
 
@@ -57,6 +58,7 @@ def locate(model: CatalogueModel, timeout: float = 10.0, revision: str | None = 
     source = model.hub
     if source is None:
         raise HubUnavailable(f"{model.name} has no hub repository in the catalogue.")
+    _no_telemetry()
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
     url = hf_hub_url(source.repo, source.file, revision=revision or source.revision, endpoint=endpoint())
@@ -72,6 +74,11 @@ def locate(model: CatalogueModel, timeout: float = 10.0, revision: str | None = 
         )
     _agree(model, found.size, digest)
     return HubFile(str(found.location), found.size, digest, found.commit_hash or source.revision)
+
+
+def _no_telemetry() -> None:
+    """Before the hub's client is imported: it would report its use, and ask the hub for a list of AI agents first."""
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 
 def _agree(model: CatalogueModel, size: int, digest: str) -> None:
@@ -183,6 +190,7 @@ def _continues(content_range: str, offset: int) -> bool:
 def _token_header(url: str) -> dict[str, str]:
     if urlsplit(url).netloc != urlsplit(endpoint()).netloc:
         return {}
+    _no_telemetry()
     from huggingface_hub import get_token
 
     token = get_token()

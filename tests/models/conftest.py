@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from lsp_complete.models.paths import ENV_FOLDER
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A models folder that the program takes for its own."""
     place = tmp_path / "models"
     place.mkdir(mode=0o700)
-    monkeypatch.setenv("LSP_COMPLETE_MODEL_DIR", str(place))
+    monkeypatch.setenv(ENV_FOLDER, str(place))
     return place
 
 
