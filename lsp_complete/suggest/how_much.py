@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lsp_complete.suggest.language import LanguageFacts, facts_for
-from lsp_complete.suggest.lines import closes_block, indent_columns, is_closers, mid_word, opens_block
+from lsp_complete.suggest.lines import closes_block, indent_columns, is_closers, mid_word, opens_block, to_lf
 from lsp_complete.suggest.scan import scan
 
 LINE_TOKENS = 64
@@ -95,27 +95,45 @@ class _Place:
 
 
 def situation(
-    language_id: str, before: str, after: str, trigger: str = "automatic", **settings: object
+    language_id: str,
+    before: str,
+    after: str,
+    trigger: str = "automatic",
+    *,
+    multiline: str = "auto",
+    max_lines: int = 16,
+    in_strings: bool = True,
+    in_comments: bool = True,
+    indent: int = 4,
+    tab_width: int = 4,
+    facts: LanguageFacts | None = None,
+    nodes: NodeFacts | None = None,
 ) -> Situation:
-    """Build a `Situation` from the windows before and after the cursor (any line ends). Further
-    keyword arguments are fields of `Situation` (multiline, max_lines, nodes, …)."""
-    above, _, line = before.replace("\r\n", "\n").replace("\r", "\n").rpartition("\n")
-    rest, _, below = after.replace("\r\n", "\n").replace("\r", "\n").partition("\n")
+    """A `Situation` from the windows before and after the cursor (any line ends). The keyword arguments are
+    its fields of the same names."""
+    above, _, line = to_lf(before).rpartition("\n")
+    rest, _, below = to_lf(after).partition("\n")
     up = above.split("\n") if above else []
     down = below.split("\n") if below else []
-    values: dict[str, object] = {
-        "language_id": language_id,
-        "line_before": line,
-        "line_after": rest,
-        "previous": next((x for x in reversed(up) if x.strip()), ""),
-        "next": next((x for x in down if x.strip()), ""),
-        "blank_above": not up or not up[-1].strip(),
-        "blank_below": not down or not down[0].strip(),
-        "lead": above + "\n" if above else "",
-        "trigger": trigger,
-        **settings,
-    }
-    return Situation(**values)  # type: ignore[arg-type]  # field types are checked by use in tests
+    return Situation(
+        language_id=language_id,
+        line_before=line,
+        line_after=rest,
+        previous=next((x for x in reversed(up) if x.strip()), ""),
+        next=next((x for x in down if x.strip()), ""),
+        blank_above=not up or not up[-1].strip(),
+        blank_below=not down or not down[0].strip(),
+        lead=above + "\n" if above else "",
+        trigger=trigger,
+        multiline=multiline,
+        max_lines=max_lines,
+        in_strings=in_strings,
+        in_comments=in_comments,
+        indent=indent,
+        tab_width=tab_width,
+        facts=facts,
+        nodes=nodes or NodeFacts(),
+    )
 
 
 def decide(s: Situation) -> Amount:
@@ -204,8 +222,9 @@ def _base_indent(s: Situation) -> int:
     opener = s.previous if blank else s.line_before
     level = indent_columns(opener, s.tab_width)
     if opens_block(opener, s.language):
-        closer_below = closes_block(s.next, s.language) and indent_columns(s.next, s.tab_width) == level
-        return level if not s.language.indent_blocks and not closer_below else level + 1
+        closed = closes_block(s.next, s.language) and indent_columns(s.next, s.tab_width) == level
+        closed = closed or closes_block(s.line_after, s.language)
+        return level if not s.language.indent_blocks and not closed else level + 1
     if blank and s.line_before:
         return indent_columns(s.line_before, s.tab_width)
     return level

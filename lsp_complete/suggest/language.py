@@ -22,7 +22,7 @@ class LanguageFacts:
     openers: a line that ends with one of these opens a block (words count as words).
     block_heads: words that open a block when they begin a line and the block ends with one of `end_words`.
     quotes: one-line string marks. long_quotes: marks of strings that may span lines (a back-quote
-    may hold `${…}`). char_quote: `'` holds one character (so `'a` may be a lifetime, not a string).
+    may hold `${…}`). raw_quotes: those of both in which a backslash and `${` mean themselves. char_quote: `'` holds one character (so `'a` may be a lifetime, not a string).
     indent_blocks: blocks end by indentation alone. prose: running text is normal in such files.
     """
 
@@ -34,6 +34,7 @@ class LanguageFacts:
     end_words: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ('"',)
     long_quotes: tuple[str, ...] = ()
+    raw_quotes: tuple[str, ...] = ()
     char_quote: bool = True
     indent_blocks: bool = False
     prose: bool = False
@@ -57,6 +58,7 @@ def _table() -> tuple[dict[str, str], dict[str, LanguageFacts]]:
             end_words=tuple(row.get("end_words", ())),
             quotes=tuple(row.get("quotes", ('"', "'"))),
             long_quotes=tuple(row.get("long_quotes", ())),
+            raw_quotes=tuple(row.get("raw_quotes", ())),
             char_quote=bool(row.get("char_quote", False)),
             indent_blocks=bool(row.get("indent_blocks", False)),
             prose=bool(row.get("prose", False)),

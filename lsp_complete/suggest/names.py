@@ -29,8 +29,15 @@ _DEFINES = re.compile(
     r"|using|namespace|except\s+\w+\s+as)\s*$"
 )
 _ASSIGNED = re.compile(r"\s*(?::=|(?::\s*[\w\[\], .|<>?]+)?=(?![=>]))")
-_PARAMETERS = re.compile(r"(?:\b(?:def|fn|func|fun|function|lambda)\b[^()\n]*\(?|\||\()([^()|\n]*)(?:\)\s*(?:=>|->|\{|:)|\||:)")
-_TYPED_DECLARATION = re.compile(r"(?:^|[;{(\n]|\bconst\s|\bfinal\s)\s*[A-Za-z_][\w:<>,*&\[\]]*[\s*&]+$")
+_LISTS = re.compile(
+    r"\b(?:def|fn|func|fun|function)\b[^()\n]*\(([^()\n]*)|\blambda\b([^:\n]*):|\(([^()\n]*)\)\s*(?:=>|->)|(\w+)\s*=>"
+    r"|\|([^|\n]*)\||\bfor\s+\(?\s*(?:const|let|var|auto)?\s*([\w, ()]+?)\s+(?:in|of|:)\s|^\s*([\w, ]+?)\s*:?=(?!=)",
+    re.MULTILINE,
+)
+"""Places that bring several names into being: parameters, closures, loop variables, multiple assignment."""
+_TYPE_FIRST = frozenset({"java", "c", "cpp", "csharp"})
+_TYPED = re.compile(r"(?:^|[;{(,\n]|\b(?:const|final|static|unsigned)\s)\s*([A-Za-z_][\w:]*)(?:<[^;{}\n]*>)?(?:\[\])?[\s*&]+$")
+_NO_TYPES = frozenset({"return", "throw", "new", "else", "case", "goto", "delete", "await", "yield", "and", "or", "not"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +86,12 @@ def defined_in(text: str, facts: LanguageFacts, state: State | None = None) -> f
     out: set[str] = set()
     for name in names_in(text, facts, state):
         head, tail = code[max(0, name.start - 80) : name.start], code[name.end : name.end + 80]
-        if _DEFINES.search(head) or _ASSIGNED.match(tail) or _TYPED_DECLARATION.search(head):
+        typed = _TYPED.search(head) if facts.language_id in _TYPE_FIRST else None
+        if _DEFINES.search(head) or _ASSIGNED.match(tail) or (typed and typed.group(1) not in _NO_TYPES):
             out.add(name.text)
-    for found in _PARAMETERS.finditer(code):
-        out.update(_NAME.findall(found.group(1)))
-    for found in re.finditer(r"\bfor\s+(?:\(?(?:const|let|var|auto)?\s*)([\w, ()]+?)\s+(?:in|of|:)\b|^\s*([\w, ]+?)\s*:?=(?!=)", code, re.M):
-        out.update(_NAME.findall(found.group(1) or found.group(2) or ""))
+    for found in _LISTS.finditer(code):
+        for group in found.groups():
+            out.update(_NAME.findall(group or ""))
     return frozenset(out)
 
 

@@ -148,6 +148,8 @@ def fit(text: str, before: str, rest: str, closers: str, facts: LanguageFacts) -
     """The longest beginning of `text` that the text right of the cursor (`rest` of the line, `closers` of
     the lines below) completes to the same open brackets and strings as now. Where nothing is there only
     closers that nothing opened are cut."""
+    if facts.char_quote and rest[:1] == "'" and before[-1:] == "'":
+        return re.split(r"(?<!\\)'", text, maxsplit=1)[0]
     wall = rest + closers
     state = scan(before, facts).end
     whole = scan(text, facts, state)

@@ -76,9 +76,9 @@ def _pattern(facts: LanguageFacts) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
-def _string_pattern(mark: str, long: bool) -> re.Pattern[str]:
-    parts = [r"\\(?s:.)", re.escape(mark)]
-    parts += [re.escape(INTERPOLATION)] if mark == "`" else []
+def _string_pattern(mark: str, long: bool, raw: bool) -> re.Pattern[str]:
+    parts = [re.escape(mark)] if raw else [r"\\(?s:.)", re.escape(mark)]
+    parts += [re.escape(INTERPOLATION)] if mark == "`" and not raw else []
     parts += [] if long else ["\n"]
     return re.compile("|".join(parts))
 
@@ -138,7 +138,8 @@ class _Scanner:
     def inside_string(self, text: str, at: int) -> int:
         long = self.string in self.facts.long_quotes
         start = max(self.string_at, 0) if self.string_at >= 0 else at
-        for found in _string_pattern(self.string, long).finditer(text, at):
+        raw = self.string in self.facts.raw_quotes
+        for found in _string_pattern(self.string, long, raw).finditer(text, at):
             word = found.group()
             if word[0] == "\\" and word != self.string:
                 continue

@@ -22,7 +22,7 @@ from lsp_complete.suggest.lines import to_lf
 from lsp_complete.suggest.reconcile import reconcile
 from lsp_complete.suggest.typed import after_agrees, remaining, typed_since
 
-KEEP_BEFORE = 1200
+KEEP_BEFORE = 16_000
 KEEP_AFTER = 2400
 
 

@@ -22,11 +22,14 @@ _SLACK = 64
 
 def typed_since(old_before: str, new_before: str, limit: int) -> str | None:
     """The text by which `new_before` continues `old_before`, or None. Both are windows that end at a cursor
-    and may begin at different lines. At most `limit` characters (plus a little for auto-indent) are looked at."""
+    and may begin at different lines (windows that begin at the same line leave no doubt, others may where lines
+    repeat). At most `limit` characters (plus a little for auto-indent) are looked at."""
     above, newline, line = old_before.rpartition("\n")
+    if new_before.startswith(old_before) and len(new_before) - len(old_before) <= limit + _SLACK:
+        return new_before[len(old_before) :]
     tail = above.rpartition("\n")[2][-200:] + newline + line
     if not tail:
-        return new_before if not old_before and len(new_before) <= limit + _SLACK else None
+        return None
     low = max(0, len(new_before) - limit - _SLACK - len(tail))
     at = new_before.rfind(tail, low)
     while at >= 0:

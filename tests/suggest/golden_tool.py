@@ -111,7 +111,7 @@ def polish_context(case: Case, language: str) -> PolishContext:
 def filter_named(name: str) -> base.Filter:
     """A filter function by its name."""
     for module in MODULES:
-        found = getattr(module, name, None)
+        found: base.Filter | None = getattr(module, name, None)
         if found is not None:
             return found
     raise KeyError(name)
