@@ -101,7 +101,8 @@ def _remember(state: State, job: Job, logits: Floats) -> None:
     if job.slot is not None:
         job.slot.memo, job.slot.memo_at = logits.copy(), len(job.prompt)
         if not state.backend.info.can_drop_tail and state.cache.wants(job.prompt):
-            saved = state.backend.state_get(job.slot.seq)  # a checkpoint: this memory cannot go back by itself
+            # A checkpoint: this memory cannot go back by itself.
+            saved = state.backend.state_get(job.slot.seq)
             if saved is not None:
                 state.cache.put(job.prompt, saved)
 

@@ -67,7 +67,11 @@ def add_job(state: State, job: Job) -> None:
         fail_job(state, job, error)
         return
     if len(state.waiting) + len(state.seated) >= state.options.max_waiting:
-        fail_job(state, job, RequestFailed(f"{state.options.max_waiting} requests are waiting already; ask again later."))
+        fail_job(
+            state,
+            job,
+            RequestFailed(f"{state.options.max_waiting} requests are waiting already; ask again later."),
+        )
         return
     job.prompt = np.array(job.request.prompt, dtype=np.int32)
     job.max_tokens = max(0, min(job.request.max_tokens, context - len(job.prompt)))
@@ -101,7 +105,9 @@ def _reap(state: State) -> None:
 
 
 def _seat_waiting(state: State) -> None:
-    for job in sorted(state.waiting, key=lambda j: (j.request.priority, state.served.get(j.client, 0.0), j.id)):
+    for job in sorted(
+        state.waiting, key=lambda j: (j.request.priority, state.served.get(j.client, 0.0), j.id)
+    ):
         if job.parked and state.seated:
             continue
         if job not in state.waiting:
@@ -164,7 +170,13 @@ def _part(state: State, job: Job, branch: Branch, count: int, room: int) -> Part
     draft: list[int] = []
     left = min(room, job.max_tokens - len(branch.tokens) - 1, state.backend.info.context - branch.at - count)
     request = job.request
-    if final and left > 0 and request.speculate and request.candidates == 1 and state.backend.info.can_drop_tail:
+    if (
+        final
+        and left > 0
+        and request.speculate
+        and request.candidates == 1
+        and state.backend.info.can_drop_tail
+    ):
         draft = state.proposer.propose(request.prompt, branch.tokens, request, left)[:left]
     tokens = (*branch.pending[:count], *draft)
     outputs = 1 + len(draft) if final else 0
@@ -188,12 +200,16 @@ def execute(state: State, step: Step) -> None:
     elif status is Status.ABORTED:
         commit_aborted(state, step.parts)
     else:
-        fail_step(state, step, RequestFailed("llama.cpp could not evaluate this request; the engine goes on."))
+        fail_step(
+            state, step, RequestFailed("llama.cpp could not evaluate this request; the engine goes on.")
+        )
 
 
 def _out_of_room(state: State, step: Step) -> None:
     """The KV is full of running jobs: fewer candidates first, then the least urgent job waits, then the only one fails."""
-    branched = [j for j in state.seated.values() if len(j.branches) > 1 and any(not b.done for b in j.branches[1:])]
+    branched = [
+        j for j in state.seated.values() if len(j.branches) > 1 and any(not b.done for b in j.branches[1:])
+    ]
     if branched:
         for branch in branched[-1].branches[1:]:
             if not branch.done:

@@ -125,10 +125,14 @@ def _read_head(path: str, r: _Reader) -> GgufHead:
     r.at = 4
     version = int(r.scalar("I"))
     if version not in (2, 3):
-        raise ModelError(f"{path} is a GGUF file of version {version}; versions 2 and 3 can be read. Convert it anew.")
+        raise ModelError(
+            f"{path} is a GGUF file of version {version}; versions 2 and 3 can be read. Convert it anew."
+        )
     n_tensors, n_values = int(r.scalar("Q")), int(r.scalar("Q"))
     if n_tensors > _MAX_COUNT or n_values > _MAX_COUNT:
-        raise ModelError(f"{path} is damaged: its header claims {n_tensors} tensors and {n_values} metadata entries.")
+        raise ModelError(
+            f"{path} is damaged: its header claims {n_tensors} tensors and {n_values} metadata entries."
+        )
     values: dict[str, str | int | float | bool] = {}
     lengths: dict[str, int] = {}
     for _ in range(n_values):
@@ -158,7 +162,9 @@ def _read_value(
     elif kind == _ARRAY:
         lengths[key] = _skip_array(path, r, depth=0)
     else:
-        raise ModelError(f"{path} is damaged: metadata {key[:60]!r} has the unknown type {kind}. Fetch the file again.")
+        raise ModelError(
+            f"{path} is damaged: metadata {key[:60]!r} has the unknown type {kind}. Fetch the file again."
+        )
 
 
 def _skip_array(path: str, r: _Reader, depth: int) -> int:
@@ -173,7 +179,9 @@ def _skip_array(path: str, r: _Reader, depth: int) -> int:
         for _ in range(n):
             _skip_array(path, r, depth + 1)
     else:
-        raise ModelError(f"{path} is damaged: a metadata array has the unknown type {kind}. Fetch the file again.")
+        raise ModelError(
+            f"{path} is damaged: a metadata array has the unknown type {kind}. Fetch the file again."
+        )
     return n
 
 
@@ -182,7 +190,9 @@ def _tensor_end(path: str, r: _Reader) -> int:
     name = r.string()
     n_dims = int(r.scalar("I"))
     if n_dims > 8:
-        raise ModelError(f"{path} is damaged: tensor {name[:60]!r} claims {n_dims} dimensions. Fetch the file again.")
+        raise ModelError(
+            f"{path} is damaged: tensor {name[:60]!r} claims {n_dims} dimensions. Fetch the file again."
+        )
     count = 1
     for _ in range(n_dims):
         count *= int(r.scalar("Q"))

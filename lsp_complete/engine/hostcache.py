@@ -35,10 +35,14 @@ class Entry:
 
 
 class PromptCache:
-    """Least recently used saved prompts, at most `limit` bytes (0: off)."""
+    """Least recently used saved prompts, at most `limit` bytes (0: off).
 
-    def __init__(self, limit: int) -> None:
+    Without `can_drop_tail` an entry serves only prompts that continue all of it, so prefixes are kept as well.
+    """
+
+    def __init__(self, limit: int, can_drop_tail: bool = True) -> None:
         self._limit = limit
+        self._can_drop_tail = can_drop_tail
         self._entries: OrderedDict[int, Entry] = OrderedDict()
         self._bytes = 0
         self._next = 0
@@ -53,9 +57,13 @@ class PromptCache:
 
     def wants(self, tokens: Ints) -> bool:
         """Whether saving this prompt would add anything."""
-        if self._limit <= 0:
+        return self._limit > 0 and not any(self._covers(e.tokens, tokens) for e in self._entries.values())
+
+    def _covers(self, saved: Ints, tokens: Ints) -> bool:
+        """Whether an entry of `saved` serves whatever one of `tokens` would."""
+        if not self._can_drop_tail and len(saved) != len(tokens):
             return False
-        return all(common_prefix(e.tokens, tokens) < len(tokens) for e in self._entries.values())
+        return common_prefix(saved, tokens) == len(tokens)
 
     def put(self, tokens: Ints, state: bytearray) -> None:
         """Save a prompt's state; ignored if it alone is over the limit."""
@@ -63,19 +71,19 @@ class PromptCache:
         if entry.size > self._limit:
             return
         self._next += 1
-        for old in [e for e in self._entries.values() if common_prefix(e.tokens, entry.tokens) == len(e.tokens)]:
+        for old in [e for e in self._entries.values() if self._covers(entry.tokens, e.tokens)]:
             self.drop(old)
         self._entries[entry.number] = entry
         self._bytes += entry.size
         while self._bytes > self._limit:
             self.drop(next(iter(self._entries.values())))
 
-    def find(self, prompt: Ints, at_least: int, can_drop_tail: bool = True) -> Entry | None:
+    def find(self, prompt: Ints, at_least: int) -> Entry | None:
         """The entry with the longest usable prefix of `prompt`, if that has `at_least` tokens."""
         best, best_length = None, at_least - 1
         for entry in self._entries.values():
             length = common_prefix(entry.tokens, prompt)
-            if not can_drop_tail and (length < len(entry.tokens) or length >= len(prompt)):
+            if not self._can_drop_tail and (length < len(entry.tokens) or length >= len(prompt)):
                 continue
             if length > best_length:
                 best, best_length = entry, length

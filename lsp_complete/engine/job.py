@@ -108,8 +108,8 @@ class Job:
     parked: bool = False
     cancelled: bool = False
     expired: bool = False
-    started: float = 0.0
-    first_token: float = 0.0
+    started: float | None = None
+    first_token: float | None = None
     last_step: float = 0.0
     reused: int = 0
     evaluated: int = 0
@@ -130,7 +130,7 @@ class Job:
     @property
     def prefilling(self) -> bool:
         """Whether the prompt is not evaluated yet."""
-        return not self.first_token
+        return self.first_token is None
 
 
 def rank(candidates: list[Candidate]) -> tuple[Candidate, ...]:

@@ -93,6 +93,7 @@ class LlamaBackend:
         self._head = head
         self._model = _load_model(options)
         self._flag = _AbortFlag()
+        self._closed = False
         try:
             self._context, self._n_ctx = _make_context(self._model, options, self._flag)
         except BaseException:
@@ -175,11 +176,11 @@ class LlamaBackend:
         self._flag.set(False)
 
     def close(self) -> None:
-        if self._context:
+        if not self._closed:
+            self._closed = True
             lc.llama_free(self._context)
             lc.llama_batch_free(self._batch.raw)
             lc.llama_model_free(self._model)
-            self._context = None
 
 
 def _bytes_pointer(data: Any) -> Any:
@@ -204,7 +205,9 @@ def _load_model(options: EngineOptions) -> int:
 
 def _make_context(model: int, options: EngineOptions, flag: _AbortFlag) -> tuple[int, int]:
     """A context of the wanted size, or a smaller one if memory is short. Raises MemoryPlanError."""
-    wanted = min(options.context, max(_MIN_CONTEXT, int(lc.llama_model_n_ctx_train(model)))) // 256 * 256 or 256
+    wanted = (
+        min(options.context, max(_MIN_CONTEXT, int(lc.llama_model_n_ctx_train(model)))) // 256 * 256 or 256
+    )
     can_branch = not lc.llama_model_is_recurrent(model) and not lc.llama_model_is_hybrid(model)
     size = wanted
     while True:

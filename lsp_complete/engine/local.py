@@ -31,6 +31,12 @@ def load_llama(options: EngineOptions) -> Backend:
     return load(options)
 
 
+def _mark_retrieved(future: asyncio.Future[ModelInfo]) -> None:
+    """A failure to load that nobody waited for is not an "exception was never retrieved"."""
+    if not future.cancelled():
+        future.exception()
+
+
 class LocalEngine:
     """`api.Engine` in this process. Also what the socket server serves."""
 
@@ -47,7 +53,7 @@ class LocalEngine:
             return
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[ModelInfo] = loop.create_future()
-        ready.add_done_callback(lambda f: f.cancelled() or f.exception())  # never "exception was not retrieved"
+        ready.add_done_callback(_mark_retrieved)
         self._ready = ready
         self._runner = Runner(self._options, self._factory, loop, ready)
         self._runner.start()

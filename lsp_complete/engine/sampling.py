@@ -45,10 +45,7 @@ class Sampler:
         """One token. temperature 0 takes the most probable; otherwise `uniform` in [0, 1) decides."""
         total = self.log_sum_exp(logits)
         scores = logits if allowed is None else logits[allowed]
-        if temperature <= 0.0:
-            at = int(scores.argmax())
-        else:
-            at = _draw(scores, temperature, uniform)
+        at = int(scores.argmax()) if temperature <= 0.0 else _draw(scores, temperature, uniform)
         return _choice(scores, at, allowed, total)
 
     def top(self, logits: Floats, allowed: Ints | None, count: int) -> list[Choice]:

@@ -79,7 +79,9 @@ def plan_step(jobs: Sequence[JobView], limits: Limits) -> StepPlan | None:
     members = [j for j in jobs if j.priority == leader.priority] if limits.cpu else list(jobs)
     shares: list[Share] = []
     tokens = rows = 0
-    decoding = sorted((j for j in members if not j.prefill), key=lambda j: (j is not leader, j.priority, -j.idle_ms))
+    decoding = sorted(
+        (j for j in members if not j.prefill), key=lambda j: (j is not leader, j.priority, -j.idle_ms)
+    )
     for j in decoding:
         if tokens + j.rows <= limits.n_batch and rows + j.rows <= limits.max_outputs:
             shares.append(Share(j.job, 0))

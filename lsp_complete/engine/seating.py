@@ -17,7 +17,7 @@ from lsp_complete.engine.api import CompletionRequest, Priority
 from lsp_complete.engine.backend import Floats, Ints
 from lsp_complete.engine.job import Branch, Job
 from lsp_complete.engine.slots import Seat, Slot, usable_prefix, verify_reuse
-from lsp_complete.engine.state import State, clear_slot, leave, stash
+from lsp_complete.engine.state import State, clear_slot, stash, vacate
 from lsp_complete.engine.stopping import Stopper
 from lsp_complete.errors import RequestFailed
 
@@ -36,17 +36,20 @@ def check_request(request: CompletionRequest, vocab_size: int, context: int) -> 
             "Send a shorter prompt, or start the engine with a larger context."
         )
     if min(request.prompt) < 0 or max(request.prompt) >= vocab_size:
-        raise RequestFailed(f"The prompt has token ids outside 0 … {vocab_size - 1}: made with another vocabulary?")
+        raise RequestFailed(
+            f"The prompt has token ids outside 0 … {vocab_size - 1}: made with another vocabulary?"
+        )
     if not 1 <= request.candidates <= 8:
         raise RequestFailed(f"{request.candidates} candidates were asked for; 1 to 8 are possible.")
 
 
 def new_branch(job: Job, seq: int, at: int, pending: list[int], owed: bytes, number: int) -> Branch:
     """Branch `number` of a job, with its own random source."""
-    return Branch(seq, at, pending, owed, Stopper(job.request.stop), random.Random(job.request.seed * 64 + number))  # noqa: S311 - sampling, not secrets
+    rng = random.Random(job.request.seed * 64 + number)  # noqa: S311 - sampling, not secrets
+    return Branch(seq, at, pending, owed, Stopper(job.request.stop), rng)
 
 
-def seat_job(state: State, job: Job) -> Floats | None | bool:
+def seat_job(state: State, job: Job) -> Floats | bool | None:
     """Bring a waiting job into a slot.
 
     False: no slot is free. None: seated, tokens are pending. Logits: seated with the prompt's last logits at hand.
@@ -95,7 +98,7 @@ def _occupy(state: State, job: Job, slot: Slot, history: Ints, reuse: int) -> No
     else:
         owed = state.healing.settle(job.request.forced)
         job.branches = [new_branch(job, slot.seq, reuse, pending, owed, 0)]
-    job.started = job.started or now
+    job.started = now if job.started is None else job.started
     job.last_step = now
     state.seated[job.id] = job
 
@@ -113,7 +116,7 @@ def _make_way(state: State, job: Job) -> bool:
 
 def unseat(state: State, job: Job, parked: bool) -> None:
     """Back to the queue. Its slot keeps the KV as an idle one, so little is lost."""
-    leave(state, job)
+    vacate(state, job)
     job.parked = parked
     state.waiting.append(job)
     state.counters.parked += 1
@@ -135,7 +138,7 @@ def _share(state: State, seat: Seat) -> int:
 
 def _restore(state: State, slot: Slot, history: Ints, have: int) -> int:
     """Put saved state into the slot if that saves enough; returns the usable length, 0 if nothing was restored."""
-    entry = state.cache.find(history, have + _RESTORE_GAIN, state.backend.info.can_drop_tail)
+    entry = state.cache.find(history, have + _RESTORE_GAIN)
     if entry is None:
         return 0
     stash(state, slot, len(slot.tokens))
@@ -153,14 +156,14 @@ def _trim(state: State, slot: Slot, history: Ints, reuse: int) -> int:
     """Cut the slot to `reuse` tokens, verified; returns what is really there (0 after any doubt)."""
     backend = state.backend
     dropped = len(slot.tokens) - reuse
+    if not verify_reuse(slot, history, reuse, backend.pos_min(slot.seq), backend.pos_max(slot.seq)):
+        state.counters.reuse_faults += 1
+        clear_slot(state, slot)
+        return 0
     if dropped > 0:
         stash(state, slot, dropped)
         if reuse == 0 or not backend.seq_rm(slot.seq, reuse):
             clear_slot(state, slot)
             return 0
         slot.cut(reuse)
-    if not verify_reuse(slot, history, reuse, backend.pos_min(slot.seq), backend.pos_max(slot.seq)):
-        state.counters.reuse_faults += 1
-        clear_slot(state, slot)
-        return 0
     return reuse

@@ -106,7 +106,9 @@ class SlotTable:
         if best.owner is None and reuse and _may_take(best, key, reuse):
             return Seat(best, None, reuse)
         own = max(
-            (s for s in idle if s.key == key and s.tokens), key=lambda s: (common[s.seq], s.used), default=None
+            (s for s in idle if s.key == key and s.tokens),
+            key=lambda s: (common[s.seq], s.used),
+            default=None,
         )
         target = own or next((s for s in idle if not s.tokens), None) or _oldest(idle, best)
         if target is best or reuse <= common[target.seq] or reuse - common[target.seq] < _MIN_SHARE:
@@ -141,7 +143,9 @@ def verify_reuse(slot: Slot, prompt: Ints, reuse: int, pos_min: int, pos_max: in
     return bool(np.array_equal(slot.ids[tail], prompt[tail]))
 
 
-def check_integrity(slots: Sequence[Slot], positions: Sequence[tuple[int, int]], empty: Iterable[int] = ()) -> list[str]:
+def check_integrity(
+    slots: Sequence[Slot], positions: Sequence[tuple[int, int]], empty: Iterable[int] = ()
+) -> list[str]:
     """What is wrong, one sentence each; [] if all is well.
 
     positions[seq] is (pos_min, pos_max) of every sequence; `empty` names sequences that must hold nothing.

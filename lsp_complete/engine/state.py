@@ -82,7 +82,7 @@ def make_state(
         table=SlotTable(options.slots),
         healing=Healing(backend.vocab),
         sampler=Sampler(backend.info.vocab_size),
-        cache=cache or PromptCache(options.host_cache_bytes),
+        cache=cache or PromptCache(options.host_cache_bytes, backend.info.can_drop_tail),
         proposer=proposer or DraftProposer(),
         scratch=list(range(options.slots, backend.sequences)),
     )
@@ -122,7 +122,14 @@ def free_branches(state: State, job: Job) -> None:
 
 
 def leave(state: State, job: Job) -> None:
-    """The job no longer needs its slot or a place in the queue; what it evaluated stays for others."""
+    """The job is over: it needs no slot or place in the queue any more, and parked ones may try again."""
+    vacate(state, job)
+    for other in state.waiting:
+        other.parked = False
+
+
+def vacate(state: State, job: Job) -> None:
+    """Take a job from its slot and from the queue; what it evaluated stays for others."""
     free_branches(state, job)
     if job.slot is not None:
         job.slot.owner = None
@@ -131,15 +138,13 @@ def leave(state: State, job: Job) -> None:
     state.seated.pop(job.id, None)
     if job in state.waiting:
         state.waiting.remove(job)
-    for other in state.waiting:
-        other.parked = False
 
 
 def timing(state: State, job: Job) -> EngineTiming:
     """Stage times of a job that ends now."""
     now = state.clock()
-    started = job.started or now
-    first = job.first_token or now
+    started = now if job.started is None else job.started
+    first = now if job.first_token is None else job.first_token
     return EngineTiming(
         queue_ms=(started - job.submitted) * 1e3,
         prefill_ms=max(0.0, first - started) * 1e3,

@@ -85,7 +85,7 @@ class Vocab:
             count = lc.llama_tokenize(
                 self._handle, data, len(data), self._buffer, len(self._buffer), False, parse_special
             )
-        return self._buffer[: max(count, 0)]  # type: ignore[no-any-return]
+        return self._buffer[: max(count, 0)]
 
     def piece(self, token: int) -> bytes:
         """Bytes of one token as generated; b"" for special tokens and ids out of range."""
@@ -142,7 +142,9 @@ class _VocabModel:
         params.vocab_only = True
         self.model = lc.llama_model_load_from_file(path.encode(), params)
         if not self.model:
-            raise ModelError(f"llama.cpp cannot read the vocabulary of {path}: {ERRORS.take() or 'no reason given'}")
+            raise ModelError(
+                f"llama.cpp cannot read the vocabulary of {path}: {ERRORS.take() or 'no reason given'}"
+            )
 
     def __del__(self) -> None:
         model, self.model = getattr(self, "model", None), None

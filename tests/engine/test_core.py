@@ -1,0 +1,391 @@
+"""The engine's core over the toy model: reuse equals cold, sharing, eviction, cancelling, candidates, speculation."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from lsp_complete.engine.api import Candidate, Completion, CompletionRequest, Priority, StopRules
+from lsp_complete.engine.backend import Status
+from lsp_complete.engine.core import Step
+from lsp_complete.engine.state import integrity
+from lsp_complete.errors import RequestFailed
+from tests.engine.fake_backend import EOG, SPECIAL, FakeBackend, encode, scripted_brain
+from tests.engine.harness import Harness, cold
+
+FREE = StopRules("free")
+TEXT = "def area(width, height):\n    return width * height\n\nprint(area(3, 4))\n" * 3
+
+
+def ask(prompt: Sequence[int], **more: object) -> CompletionRequest:
+    values: dict[str, object] = {"max_tokens": 12, "stop": FREE, "time_limit_ms": 1e9, **more}
+    return CompletionRequest(tuple(prompt), **values)  # type: ignore[arg-type]
+
+
+def test_a_prompt_that_grows_evaluates_only_what_is_new() -> None:
+    h = Harness()
+    h.complete(ask(encode(TEXT[:100]), key="a"))
+    c = h.complete(ask(encode(TEXT[:103]), key="a"))
+    assert (c.timing.reused, c.timing.evaluated, c.timing.prompt) == (100, 3, 103)
+    assert c.candidates[0].text == cold(ask(encode(TEXT[:103])))
+
+
+def test_the_same_prompt_again_evaluates_nothing() -> None:
+    h = Harness()
+    first = h.complete(ask(encode(TEXT[:50])))
+    batches = len(h.backend.batches)
+    second = h.complete(ask(encode(TEXT[:50]), max_tokens=1))
+    assert second.timing.evaluated == 0 and len(h.backend.batches) == batches
+    assert second.candidates[0].tokens[0] == first.candidates[0].tokens[0]
+
+
+def test_the_same_prompt_under_a_constraint_uses_the_kept_logits() -> None:
+    h = Harness()
+    h.complete(ask(encode(TEXT[:50])))
+    c = h.complete(ask(encode(TEXT[:50]), forced=b"se"))
+    assert c.timing.evaluated == 0
+    assert c.candidates[0].text == cold(ask(encode(TEXT[:50]), forced=b"se"))
+
+
+def test_random_edits_give_the_text_of_a_cold_prompt() -> None:
+    rng = random.Random(5)
+    h = Harness(FakeBackend(context=700, slots=3), host_cache_bytes=1 << 16)
+    texts = {key: TEXT[: rng.randrange(40, 120)] for key in "abcde"}
+    for _ in range(150):
+        key = rng.choice("abcde")
+        text = texts[key]
+        at = rng.randrange(len(text)) if rng.random() < 0.3 else len(text) - rng.randrange(4)
+        text = text[:at] + rng.choice(["x", "self", "", TEXT[at : at + 60]])
+        texts[key] = text = text[-200:] or "a"
+        request = ask(
+            encode(text),
+            key=key,
+            forced=rng.choice([b"", b"", b"re", b"  "]),
+            temperature=rng.choice([0.0, 0.8]),
+        )
+        assert h.complete(request).candidates[0].text == cold(request)
+    assert h.state.counters.reused > 0 and h.state.counters.restored > 0 and h.state.counters.shared > 0
+    assert h.state.counters.reuse_faults == 0
+
+
+def test_a_wrong_token_list_is_caught_before_reuse() -> None:
+    h = Harness()
+    h.complete(ask(encode(TEXT[:60]), key="a"))
+    slot = h.state.table.slots[0]
+    del slot.tokens[-1:]  # the books now disagree with the KV
+    request = ask(encode(TEXT[:64]), key="a")
+    assert h.complete(request).candidates[0].text == cold(request)
+    assert h.state.counters.reuse_faults == 1
+
+
+def test_integrity_names_a_slot_whose_books_are_wrong() -> None:
+    h = Harness()
+    h.complete(ask(encode(TEXT[:60])))
+    h.state.table.slots[0].tokens.append(7)
+    assert any("slot 0" in problem for problem in integrity(h.state))
+
+
+def test_another_documents_prompt_is_shared_not_destroyed() -> None:
+    h = Harness()
+    h.complete(ask(encode(TEXT[:150]), key="a"))
+    c = h.complete(ask(encode(TEXT[:60] + "zzz"), key="b"))
+    assert c.timing.reused == 60 and h.state.counters.shared == 60
+    assert h.backend.used_cells() < sum(len(kv) for kv in h.backend.kv.values())
+    assert h.complete(ask(encode(TEXT[:152]), key="a")).timing.evaluated == 2
+    assert c.candidates[0].text == cold(ask(encode(TEXT[:60] + "zzz")))
+
+
+def test_a_busy_slot_serves_its_prefix_to_another_request() -> None:
+    h = Harness()
+    first = h.add(ask(encode(TEXT[:100]), key="a", max_tokens=40))
+    for _ in range(6):
+        h.step()
+    second = h.add(ask(encode(TEXT[:100] + "q"), key="a"))
+    h.run()
+    answer = h.results[second.id]
+    assert isinstance(answer, Completion) and answer.timing.reused == 100
+    assert answer.candidates[0].text == cold(ask(encode(TEXT[:100] + "q")))
+    assert isinstance(h.results[first.id], Completion)
+
+
+def test_evicted_prompts_come_back_from_host_memory() -> None:
+    h = Harness(FakeBackend(context=512, slots=2))
+    for key in "abc":
+        h.complete(ask(encode(key + TEXT[:180]), key=key, max_tokens=2))
+    c = h.complete(ask(encode("a" + TEXT[:181]), key="a"))
+    assert c.timing.restored >= 180 and c.timing.evaluated <= 2
+    assert c.candidates[0].text == cold(ask(encode("a" + TEXT[:181])))
+
+
+def test_without_room_idle_slots_go_first() -> None:
+    h = Harness(FakeBackend(context=320, slots=4), host_cache_bytes=0)
+    for key in "abcd":
+        c = h.complete(ask(encode(key + TEXT[:130]), key=key, max_tokens=2))
+        assert c.candidates[0].text == cold(ask(encode(key + TEXT[:130]), max_tokens=2))
+    assert h.state.counters.evicted >= 2
+
+
+def test_running_jobs_that_do_not_fit_together_wait_for_each_other() -> None:
+    h = Harness(FakeBackend(context=320, slots=4))
+    requests = [ask(encode(key + TEXT[:150]), key=key, max_tokens=30) for key in "abc"]
+    jobs = [h.add(r) for r in requests]
+    h.run()
+    for job, request in zip(jobs, requests, strict=True):
+        answer = h.results[job.id]
+        assert isinstance(answer, Completion) and answer.candidates[0].text == cold(request)
+    assert h.state.counters.parked >= 1
+
+
+def test_more_jobs_than_slots_all_end() -> None:
+    h = Harness(FakeBackend(context=2048, slots=2))
+    requests = [ask(encode(f"{n} {TEXT[:40]}"), key=str(n)) for n in range(9)]
+    jobs = [h.add(r, client=str(n % 3)) for n, r in enumerate(requests)]
+    h.run()
+    for job, request in zip(jobs, requests, strict=True):
+        answer = h.results[job.id]
+        assert isinstance(answer, Completion) and answer.candidates[0].text == cold(request)
+
+
+def test_an_interactive_request_takes_a_background_jobs_slot() -> None:
+    h = Harness(FakeBackend(context=2048, slots=1))
+    slow = h.add(ask(encode(TEXT), priority=Priority.BACKGROUND))
+    h.step()
+    quick = h.add(ask(encode("quick"), key="q"))
+    while quick.id not in h.results:
+        assert h.step() is not None
+    assert slow.id not in h.results
+    h.run()
+    answer = h.results[slow.id]
+    assert isinstance(answer, Completion) and answer.candidates[0].text == cold(ask(encode(TEXT)))
+
+
+@pytest.mark.parametrize("gone", ["cancelled", "expired"])
+def test_a_job_that_nobody_wants_stops_in_mid_prefill(gone: str) -> None:
+    h = Harness()
+    job = h.add(ask(encode(TEXT), key="a"))
+
+    def stop(step: Step) -> None:
+        setattr(job, gone, True)
+        h.backend.before_ubatch = lambda n: h.backend.abort() if n == 2 else None
+
+    h.step(stop)
+    h.backend.before_ubatch = lambda n: None
+    h.run()
+    assert h.state.counters.aborted == 1
+    assert h.backend.pos_max(0) == 31  # two micro-batches of 16 stayed
+    if gone == "cancelled":
+        assert job.id not in h.results
+    else:
+        answer = h.results[job.id]
+        assert isinstance(answer, Completion) and answer.candidates[0].stop == "time"
+    c = h.complete(ask(encode(TEXT), key="a"))
+    assert c.timing.reused == 32 and c.candidates[0].text == cold(ask(encode(TEXT)))
+
+
+def test_an_aborted_chunk_is_halved_and_the_prefill_still_ends() -> None:
+    h = Harness(FakeBackend(ubatch=16), idle_chunk=64)
+    job = h.add(ask(encode(TEXT), priority=Priority.BACKGROUND))
+    aborts = 0
+
+    def hit_long_ones(step: Step) -> None:
+        nonlocal aborts
+        if step.tokens > 8:
+            aborts += 1
+            h.backend.before_ubatch = lambda n: h.backend.abort()
+        else:
+            h.backend.before_ubatch = lambda n: None
+
+    while job.id not in h.results:
+        assert h.step(hit_long_ones) is not None
+    answer = h.results[job.id]
+    assert aborts > 3 and isinstance(answer, Completion)
+    assert answer.candidates[0].text == cold(ask(encode(TEXT)))
+
+
+def test_an_abort_in_a_shared_decode_step_changes_no_text() -> None:
+    h = Harness(FakeBackend(context=2048, ubatch=1))
+    requests = [ask(encode(f"{n}{TEXT[:30]}"), key=str(n), max_tokens=10) for n in range(3)]
+    jobs = [h.add(r) for r in requests]
+    for turn in range(40):
+        h.backend.before_ubatch = (
+            (lambda n: h.backend.abort() if n == 1 else None) if turn % 3 == 0 else lambda n: None
+        )
+        if h.step() is None:
+            break
+    h.backend.before_ubatch = lambda n: None
+    h.run()
+    for job, request in zip(jobs, requests, strict=True):
+        answer = h.results[job.id]
+        assert isinstance(answer, Completion) and answer.candidates[0].text == cold(request)
+    assert h.state.counters.aborted > 2
+
+
+def test_a_failed_step_fails_its_jobs_only() -> None:
+    h = Harness()
+    h.complete(ask(encode(TEXT[:40]), key="a"))
+    job = h.add(ask(encode(TEXT[:50]), key="a"))
+    h.backend.fail_next = Status.FAILED
+    h.step()
+    assert isinstance(h.results[job.id], RequestFailed)
+    assert h.complete(ask(encode(TEXT[:50]), key="a")).candidates[0].text == cold(ask(encode(TEXT[:50])))
+
+
+@pytest.mark.parametrize(
+    "prompt, words",
+    [
+        ((), "empty"),
+        (encode(TEXT * 9), "tokens but the engine's context holds"),
+        ((5, 10_000), "outside"),
+        ((-1,), "outside"),
+    ],
+)
+def test_requests_that_can_never_run_are_refused_with_a_reason(prompt: tuple[int, ...], words: str) -> None:
+    with pytest.raises(RequestFailed, match=words):
+        Harness().complete(ask(prompt))
+
+
+def test_time_is_up_before_and_during_decoding() -> None:
+    h = Harness()
+    late = h.complete(ask(encode(TEXT[:40]), time_limit_ms=0.0))
+    assert late.candidates == (Candidate(b"", stop="time"),)
+    short = h.complete(ask(encode(TEXT[:40]), time_limit_ms=45.0, max_tokens=100))
+    assert short.candidates[0].stop == "time" and 1 <= len(short.candidates[0].tokens) <= 8
+    assert cold(ask(encode(TEXT[:40]), max_tokens=100)).startswith(short.candidates[0].text)
+
+
+def test_prefill_only_evaluates_the_prompt_and_says_nothing() -> None:
+    h = Harness()
+    c = h.complete(ask(encode(TEXT[:90]), max_tokens=0, priority=Priority.BACKGROUND))
+    assert c.candidates == () and c.timing.evaluated == 90
+    assert h.complete(ask(encode(TEXT[:90]), max_tokens=0)).timing.evaluated == 0
+    assert h.complete(ask(encode(TEXT[:90]))).timing.evaluated == 1
+
+
+def test_output_is_limited_by_the_context() -> None:
+    h = Harness(FakeBackend(context=64))
+    c = h.complete(ask(encode(TEXT[:60]), max_tokens=50))
+    assert len(c.candidates[0].tokens) <= 4 and c.candidates[0].stop in ("tokens", "eog")
+
+
+def test_end_tokens_and_other_special_tokens_end_the_text() -> None:
+    for last in (EOG, SPECIAL):
+        text = "x = 1"
+        brain = scripted_brain(text, 10)
+
+        def say(ids: list[int], chain: str, brain=brain, last=last):  # type: ignore[no-untyped-def]
+            logits = brain(ids, chain)
+            logits[EOG], logits[last] = logits[last], logits[EOG]
+            return logits
+
+        c = Harness(FakeBackend(brain=say)).complete(ask(encode("0123456789"), max_tokens=40))
+        assert (c.candidates[0].text, c.candidates[0].stop) == (b"x = 1", "eog")
+
+
+def test_the_output_begins_with_the_forced_bytes() -> None:
+    brain = scripted_brain("return x\n", 10)
+    h = Harness(FakeBackend(brain=brain))
+    c = h.complete(ask(encode("0123456789"), forced=b"ret", stop=StopRules("line"))).candidates[0]
+    assert (c.text, c.stop) == (b"urn x", "line")
+    assert c.offsets == (0, 0, 0, 1, 2, 3, 4, 5)
+    assert len(c.tokens) == len(c.logprobs) == len(c.masses) == len(c.offsets)
+    assert all(0.0 <= m <= 1.0 for m in c.masses) and all(p <= 0.0 for p in c.logprobs)
+
+
+def test_deltas_add_up_to_the_text() -> None:
+    h = Harness(FakeBackend(brain=scripted_brain("foo(1)\n", 10)))
+    job = h.add(ask(encode("0123456789"), stop=StopRules("line")))
+    h.run()
+    assert h.shown[job.id] == b"foo(1)"
+
+
+def test_candidates_branch_on_the_most_probable_first_tokens() -> None:
+    h = Harness()
+    request = ask(encode(TEXT[:70]), candidates=4, max_tokens=6)
+    c = h.complete(request)
+    firsts = [x.tokens[0] for x in c.candidates]
+    assert len(c.candidates) == 4 and len(set(firsts)) == 4
+    greedy = cold(ask(encode(TEXT[:70]), max_tokens=6))
+    assert greedy in [x.text for x in c.candidates]
+    for x in c.candidates:  # each one is what a cold prompt with that first token goes on with
+        rest = cold(ask([*encode(TEXT[:70]), x.tokens[0]], max_tokens=5))
+        assert x.text == h.backend.vocab.piece(x.tokens[0]) + rest
+    means = [sum(x.logprobs) / len(x.logprobs) for x in c.candidates]
+    assert means == sorted(means, reverse=True)
+
+
+def test_candidates_decode_in_one_batch() -> None:
+    h = Harness()
+    h.complete(ask(encode(TEXT[:70]), candidates=3, max_tokens=6))
+    assert max(len(batch) for batch in h.backend.batches) == 3
+
+
+def test_several_requests_decode_in_one_batch() -> None:
+    h = Harness(FakeBackend(context=2048))
+    for n in range(3):
+        h.add(ask(encode(f"{n}{TEXT[:20]}"), key=str(n)))
+    h.run()
+    assert max(len(batch) for batch in h.backend.batches) == 3
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_a_good_draft_saves_steps_and_a_bad_one_changes_nothing(temperature: float) -> None:
+    request = ask(encode(TEXT[:70]), max_tokens=20, temperature=temperature, seed=3, forced=b"re")
+    plain = Harness()
+    truth = plain.complete(request).candidates[0]
+    for damage in (None, 0, 1, 7, 19):
+        draft = list(truth.tokens)
+        if damage is not None and damage < len(draft):
+            draft[damage] = (draft[damage] + 1) % 256
+        h = Harness()
+        c = h.complete(ask(request.prompt, **{**_rest(request), "drafts": (tuple(draft),)}))
+        assert c.candidates[0].tokens == truth.tokens
+        if damage is None:
+            assert c.timing.accepted == c.timing.drafted > 0
+            assert len(h.backend.batches) < len(plain.backend.batches)
+
+
+def _rest(r: CompletionRequest) -> dict[str, object]:
+    return {"max_tokens": r.max_tokens, "temperature": r.temperature, "seed": r.seed, "forced": r.forced}
+
+
+def test_any_proposer_changes_speed_only() -> None:
+    class Wild:
+        def __init__(self) -> None:
+            self.rng = random.Random(1)
+            self.seen = 0
+
+        def propose(self, context, generated, request, limit):  # type: ignore[no-untyped-def]
+            return [self.rng.randrange(256) for _ in range(limit)]
+
+        def observe(self, request, proposed, accepted) -> None:  # type: ignore[no-untyped-def]
+            self.seen += proposed
+
+    wild = Wild()
+    h = Harness(proposer=wild)
+    request = ask(encode(TEXT[:70]), max_tokens=20)
+    assert h.complete(request).candidates[0].text == cold(request)
+    assert wild.seen == h.state.counters.drafted > 0
+
+
+def test_a_model_that_cannot_drop_tails_is_slower_but_right() -> None:
+    backend = FakeBackend(context=1024, can_drop_tail=False)
+    h = Harness(backend)
+    for length in (60, 62, 62, 50, 63):
+        request = ask(encode(TEXT[:length]), key="a", drafts=(encode("x = 1"),), candidates=2)
+        assert h.complete(request).candidates[0].text == cold(
+            ask(encode(TEXT[:length])), FakeBackend(context=4096, can_drop_tail=False)
+        )
+    assert h.state.counters.restored > 0  # a checkpoint at an earlier prompt's end
+
+
+def test_cancelled_jobs_leave_the_queue_and_their_scratch_sequences() -> None:
+    h = Harness(FakeBackend(slots=1))
+    jobs = [h.add(ask(encode(TEXT[:50]), candidates=4)) for _ in range(3)]
+    for _ in range(4):
+        h.step()
+    for job in jobs:
+        job.cancelled = True
+    h.run()
+    assert h.results == {} and h.state.counters.cancelled == 3
