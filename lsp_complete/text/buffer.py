@@ -27,9 +27,10 @@ CHUNK_CHARS = 16_384
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Whole lines as one string; `starts` are the offsets in it where its lines begin (at least one)."""
+    """Whole lines as one string; `starts` are the offsets in it where its lines begin (at least one). Equal only to
+    itself, so that what is derived from a chunk can be kept in a dictionary."""
 
     text: str
     starts: tuple[int, ...]
@@ -166,6 +167,11 @@ class TextBuffer:
         parts += (chunk.text for chunk in self.chunks[first + 1 : last])
         parts.append(self.chunks[last].text[: end - self.offset_index[last]])
         return "".join(parts)
+
+    def chunks_between(self, start: int, end: int) -> tuple[Chunk, ...]:
+        """The chunks that hold the characters from `start` to `end`, both included as far as they exist."""
+        first = max(bisect_right(self.offset_index, start) - 1, 0)
+        return self.chunks[first : bisect_right(self.offset_index, end)]
 
     def replace(self, start: int, end: int, text: str) -> TextBuffer:
         """A new buffer with start … end replaced by `text`. Offsets are clamped and ordered; this one is unchanged."""

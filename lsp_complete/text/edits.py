@@ -12,6 +12,7 @@ Rules:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 Point = tuple[int, int]
@@ -48,6 +49,40 @@ def shift(offset: int, edit: Edit) -> int:
     if offset <= edit.start:
         return offset
     return offset + edit.delta if offset >= edit.old_end else edit.start
+
+
+def merge(edits: Iterable[Edit]) -> Edit | None:
+    """One edit over everything that `edits` (applied in order) touched, in the oldest and the newest text's terms; None
+    if there are none. It may cover text between them that did not change."""
+    merged: Edit | None = None
+    for edit in edits:
+        if merged is None:
+            merged = edit
+            continue
+        start, start_point = min((merged.start, merged.start_point), (edit.start, edit.start_point))
+        behind = max(
+            edit.old_end - merged.new_end, 0
+        )  # old text behind the first edits that this one takes in
+        kept = max(merged.new_end - edit.old_end, 0)  # new text behind this edit that the first ones left
+        merged = Edit(
+            start,
+            merged.old_end + behind,
+            edit.new_end + kept,
+            start_point,
+            _plus(merged.old_end_point, merged.new_end_point, edit.old_end_point)
+            if behind
+            else merged.old_end_point,
+            _plus(edit.new_end_point, edit.old_end_point, merged.new_end_point)
+            if kept
+            else edit.new_end_point,
+        )
+    return merged
+
+
+def _plus(point: Point, origin: Point, target: Point) -> Point:
+    """`point` moved by the way from `origin` to `target` (which lies behind it)."""
+    lines = target[0] - origin[0]
+    return (point[0] + lines, target[1]) if lines else (point[0], point[1] + target[1] - origin[1])
 
 
 def difference(old: str, new: str) -> tuple[int, int, str]:
