@@ -16,3 +16,6 @@
 (const_spec name: (identifier) @name) @constant
 (var_spec name: (identifier) @name) @constant.variable
 (field_declaration name: (field_identifier) @name) @constant.field
+(const_declaration "(" @open) @class.group
+(var_declaration (var_spec_list "(" @open)) @class.group
+(type_declaration "(" @open) @class.group

@@ -1,1 +1,2 @@
 (comment) @comment
+(expression_statement (string)) @comment

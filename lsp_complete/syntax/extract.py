@@ -4,8 +4,9 @@ Strategy: one query pass gives the captures of `definitions.scm`, `imports.scm`,
 sorted by position and nested by their spans. All decisions about languages are in the queries and facts.
 
 Rules:
-- Capture names: `@function[.kind]`, `@class[.kind]`, `@constant[.kind]`, `@import[.kind]` name the node, `@name`, `@body`,
-  `@container`, `@module`, `@bind` its parts; `@call` is the name of what is called, `@comment` a comment.
+- Capture names: `@function[.kind]`, `@class[.kind]`, `@constant[.kind]`, `@import[.kind]` name the node, `@name`, `@body`
+  (or `@open`, the bracket at which the body begins), `@container`, `@module`, `@bind` its parts; `@call` is the name of what is called, `@comment` a comment.
+- `@called` beside `@import.call` must be one of the facts' `import_calls`, or it is no import.
 - One node matched several times is one item: function before class before import before constant; further names are binds.
 - Constants and comments inside functions are local and left out.
 - A query limited to a part gives whole nodes that touch the part, the ones around it included.
@@ -39,7 +40,7 @@ class Item:
     node: tree_sitter.Node
     name: tree_sitter.Node | None = None
     body: tree_sitter.Node | None = None
-    text_name: str = ""
+    opened: bool = False
     container: str = ""
     binds: list[str] = field(default_factory=list)
     start: int = 0
@@ -85,6 +86,8 @@ def _add(
     if main is None:
         return False
     role, _, kind = main.partition(".")
+    if "called" in found and text_of(found["called"][0], tree.buffer) not in tree.grammar.facts.import_calls:
+        return True
     node = found[main][0]
     group = "definition" if role in ("function", "class", "constant") else role
     key = (node.start_byte, node.end_byte, group)
@@ -93,6 +96,8 @@ def _add(
     name = names[0] if names else None
     if item is None or _ORDER[role] < _ORDER[item.role]:
         item = items[key] = Item(role, kind, node, name, found["body"][0] if "body" in found else None)
+        if "open" in found:
+            item.body, item.opened = found["open"][0], True
         if "container" in found:
             item.container = text_of(found["container"][0], tree.buffer)
     elif name is not None and role == item.role and item.name is None:
@@ -154,7 +159,7 @@ def outline_nodes(captured: Captured, tree: SyntaxTree) -> list[OutlineNode]:
             stack.pop()
         if item.role in ("constant", "comment") and any(around.role != "class" for around, _ in stack):
             continue
-        if stack and (stack[-1][0].start, stack[-1][0].end) == (item.start, item.end) and item.role == "constant":
+        if stack and stack[-1][0].role in ("import", "constant") and item.role in ("import", "constant"):
             continue
         if item.role == "comment":
             comments.append(item)
@@ -199,13 +204,15 @@ def _node(
 ) -> OutlineNode:
     facts, buffer = tree.grammar.facts, tree.buffer
     name, own = _split_name(text_of(item.name, buffer) if item.name is not None else "", facts)
-    body_start, body_end = item.end, item.end
-    if item.body is not None:
-        body_start, body_end = item.body.start_byte // BYTES, item.body.end_byte // BYTES
-        body_end = _trim(body_start, min(body_end, item.end), buffer)
+    if item.role == "import" and not name:
+        name = " ".join(buffer.slice(item.start, item.end).rstrip(";").split()[1:])[:200]
+    body_start, body_end = _body(item, buffer)
     first_line = first.start_point[0]
     end_line = buffer.position(max(item.end - 1, item.start))[0]
-    body_line = item.body.start_point[0] if item.body is not None and body_start < body_end else end_line
+    if item.body is None and facts.body_below and item.role == "class" and end_line > first_line:
+        body_start = buffer.line_start(first_line + 1)
+    body_line = item.body.start_point[0] if item.body is not None else buffer.position(body_start)[0]
+    body_line = body_line if body_start < body_end else end_line
     if body_start >= body_end:
         body_start = body_end = item.end
     span = Span(
@@ -228,8 +235,23 @@ def _node(
     )
 
 
+def _body(item: Item, buffer: TextBuffer) -> tuple[int, int]:
+    """Start and end of the body: from its brace, or else from the end of the header (comments in between belong to it)."""
+    if item.body is None:
+        return item.end, item.end
+    start, end = item.body.start_byte // BYTES, item.body.end_byte // BYTES
+    if item.opened:
+        return start, item.end
+    if buffer.slice(start, start + 1) not in ("{", "("):
+        before = item.body.prev_sibling
+        while before is not None and before.is_extra:
+            before = before.prev_sibling
+        start = before.end_byte // BYTES if before is not None else start
+    return start, _trim(start, min(end, item.end), buffer)
+
+
 def _kind(item: Item, around: list[OutlineNode]) -> str:
-    inside = bool(around) and around[-1].role == "class" and around[-1].kind not in ("namespace", "module")
+    inside = bool(around) and around[-1].role == "class" and around[-1].kind not in ("namespace", "module", "group")
     if item.role == "function" and item.kind in ("", "function"):
         return "method" if inside else "function"
     if item.role == "constant" and item.kind in ("", "variable"):
@@ -274,6 +296,6 @@ def _doc(item: Item, span: Span, facts: LanguageFacts, buffer: TextBuffer, made:
         head = buffer.slice(span.body_start, min(span.body_end, span.body_start + MAX_SIGNATURE)).lstrip()
         if head[:1] in "\"'" or (head[:1] in "rRuUbB" and head[1:2] in "\"'"):
             return first_sentence(head)
-    if made and made[-1].role == "comment" and made[-1].span.last_line == span.first_line - 1:
+    if facts.doc != "none" and made and made[-1].role == "comment" and made[-1].span.last_line == span.first_line - 1:
         return made[-1].doc
     return ""

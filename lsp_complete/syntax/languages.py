@@ -43,8 +43,9 @@ class LanguageFacts:
     block opens. closers: what an editor may insert behind the cursor. elision: text that stands for a left-out body.
     wrappers: node kinds that belong to the definition inside them. leading: kinds of siblings before a definition that
     belong to it (attributes). doc: "body" (first string of the body), "above" (comment before it) or "none".
-    name_separator: splits a qualified definition name into container and name. builtins: names that
-    need no definition.
+    name_separator: splits a qualified definition name into container and name. import_calls: functions whose call is an
+    import (`require`). body_below: a definition without a body node has everything below its first line as body. builtins:
+    names that need no definition.
     """
 
     key: str
@@ -67,6 +68,8 @@ class LanguageFacts:
     leading: tuple[str, ...] = ()
     doc: str = "above"
     name_separator: str = ""
+    import_calls: tuple[str, ...] = ()
+    body_below: bool = False
     builtins: frozenset[str] = frozenset()
     opener: re.Pattern[str] | None = field(default=None, compare=False)
 

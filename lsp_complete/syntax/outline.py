@@ -11,16 +11,19 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lsp_complete.syntax.extract import capture, outline_nodes
+from lsp_complete.syntax.languages import language_for, load
 from lsp_complete.syntax.merge import merge_last_good
 from lsp_complete.syntax.nodes import Outline, OutlineNode, Span, TierHook, default_tier, shifted
-from lsp_complete.syntax.render import Level, levels_for_cursor, render, render_node
-from lsp_complete.syntax.trees import SyntaxTree, changed_spans, error_spans
+from lsp_complete.syntax.render import Level, focus_for_cursor, levels_for_cursor, render, render_node
+from lsp_complete.syntax.trees import SyntaxTree, changed_spans, error_spans, parse, why_not_parsed
+from lsp_complete.text.buffer import TextBuffer
 
 __all__ = [
-    "Level", "Outline", "OutlineNode", "Span", "TierHook", "default_tier", "levels_for_cursor", "merge_last_good",
-    "outline_of", "render", "render_node", "shifted", "update_outline",
+    "Level", "Outline", "OutlineNode", "Span", "TierHook", "default_tier", "focus_for_cursor", "levels_for_cursor",
+    "merge_last_good", "outline_of", "outline_text", "render", "render_node", "shifted", "update_outline",
 ]  # fmt: skip
 
 _MAX_GROWTH = 8
@@ -30,6 +33,18 @@ def outline_of(tree: SyntaxTree) -> Outline:
     """The outline of a whole tree, read afresh."""
     nodes = outline_nodes(capture(tree), tree)
     return _outline(tree, tuple(nodes))
+
+
+def outline_text(language_id: str, path: str, text: str) -> Outline | None:
+    """The outline of a file that is not open; None for an unknown language, or a text that is too large or binary.
+
+    Thread: any but the event loop's.
+    """
+    facts = language_for(language_id, path, text[:200].partition("\n")[0])
+    buffer = TextBuffer.from_text(text)
+    grammar = None if facts is None or why_not_parsed(buffer) else load(facts)
+    tree = None if grammar is None else parse(grammar, buffer)
+    return None if tree is None else outline_of(tree)
 
 
 def _outline(tree: SyntaxTree, nodes: tuple[OutlineNode, ...]) -> Outline:
@@ -43,25 +58,21 @@ def update_outline(outline: Outline, before: SyntaxTree, after: SyntaxTree, span
     before: the old tree, `edited` to the new text; spans: what the edits replaced, as offsets of the new text. Equals
     `outline_of(after)`, in time that depends on the definitions around the edits.
     """
-    if outline.version != after.grammar.version or outline.kept or not outline.nodes:
+    if outline.version != after.grammar.version or outline.kept or before.root.type != after.root.type:
         return outline_of(after)
     changed = [*spans, *changed_spans(before, after)]
-    start, end = min(low for low, _ in changed), max(high for _, high in changed)
-    start, end = _whole_lines(after, start, end)
+    low, high = min(start for start, _ in changed), max(end for _, end in changed)
+    start, end = _whole_lines(after, low, high)
+    if end < after.buffer.length:  # a comment that is gone may have documented the next line
+        end = _whole_lines(after, end, after.buffer.line_start(after.buffer.position(end)[0] + 1))[1]
     nodes = _refreshed(outline, after, start, end)
     return outline_of(after) if nodes is None else _outline(after, nodes)
 
 
 def _whole_lines(tree: SyntaxTree, start: int, end: int) -> tuple[int, int]:
-    """The span from the line above to the line below: comments there may belong to what changed."""
     buffer = tree.buffer
-    first = max(buffer.position(start)[0] - 1, 0)
-    last = buffer.position(end)[0] + 1
-    while last < buffer.line_count and not buffer.line(last).strip():
-        last += 1
-    while first > 0 and not buffer.line(first).strip():
-        first -= 1
-    return buffer.line_start(first), buffer.line_start(last) + max(len(buffer.line(last)) - 1, 0)
+    last = buffer.position(end)[0]
+    return buffer.line_start(buffer.position(start)[0]), buffer.line_start(last) + len(buffer.line_content(last))
 
 
 def _refreshed(outline: Outline, tree: SyntaxTree, start: int, end: int) -> tuple[OutlineNode, ...] | None:
@@ -69,24 +80,44 @@ def _refreshed(outline: Outline, tree: SyntaxTree, start: int, end: int) -> tupl
     old = outline.nodes
     for _ in range(_MAX_GROWTH):
         fresh = outline_nodes(capture(tree, start, end), tree)
-        low, high = start, end
-        for node in (*old, *fresh):
-            span = node.span
-            if span.start <= end and span.end >= start and (node.role != "class" or not _around(node, start, end)):
-                low, high = min(low, span.start), max(high, span.end)
-        if (low, high) == (start, end):
+        fresh = [node for node in fresh if node.span.start <= end and node.span.end >= start]
+        grown = _grown(tree, (*old, *fresh), start, end)
+        if grown == (start, end):
             break
-        start, end = _whole_lines(tree, low, high)
+        start, end = grown
     else:
         return None
     kept_around = [node for node in old if _around(node, start, end)]
     fresh_around = [node for node in fresh if _around(node, start, end)]
-    if [(node.name, node.role) for node in kept_around] != [(node.name, node.role) for node in fresh_around]:
+    if list(map(_identity, kept_around)) != list(map(_identity, fresh_around)):
         return None
+    if tree.grammar.facts.doc == "above":  # their comments lie outside what was read, unchanged
+        docs = {id(node): known.doc for known, node in zip(kept_around, fresh_around, strict=True)}
+        fresh = [replace(node, doc=docs[id(node)]) if id(node) in docs else node for node in fresh]
     head = [node for node in old if node.span.end < start]
     tail = [node for node in old if node.span.start > end]
     return tuple(sorted((*head, *fresh, *tail), key=lambda node: (node.span.start, -node.span.end)))
 
 
+def _grown(tree: SyntaxTree, nodes: Sequence[OutlineNode], start: int, end: int) -> tuple[int, int]:
+    """The span grown to whole nodes, to a comment right above it and to what a comment at its end may document."""
+    low, high = start, end
+    first, last = (tree.buffer.position(at)[0] for at in (start, end))
+    for node in nodes:
+        span = node.span
+        if span.start <= end and span.end >= start and not _around(node, start, end):
+            low, high = min(low, span.start), max(high, span.end)
+            if node.role == "comment" and span.last_line >= last and span.last_line + 1 < tree.buffer.line_count:
+                high = max(high, tree.buffer.line_start(span.last_line + 1))
+        elif node.role == "comment" and span.last_line == first - 1:
+            low = min(low, span.start)
+    return _whole_lines(tree, low, high)
+
+
+def _identity(node: OutlineNode) -> tuple[str, str, str, str]:
+    return node.role, node.kind, node.name, node.container
+
+
 def _around(node: OutlineNode, start: int, end: int) -> bool:
-    return node.role == "class" and node.span.start < start and node.span.end > end
+    """Whether a class holds the whole span in its body, so that its own head is not concerned."""
+    return node.role == "class" and node.span.body_start < start and node.span.end > end

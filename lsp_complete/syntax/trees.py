@@ -12,7 +12,8 @@ Rules:
 - An incremental parse must equal a fresh one. tree-sitter promises that only for text without errors: its error recovery
   depends on what it could reuse. A result with errors is therefore parsed afresh if the text is shorter than
   FRESH_CHARS, else marked `settled = False`, to be parsed afresh at idle.
-- Not parsed at all: more than MAX_CHARS code points, binary content, or more than MAX_SECONDS of parsing.
+- Not parsed at all: more than MAX_CHARS code points, binary content, or more than
+  BASE_SECONDS + SECONDS_PER_CHAR × length of parsing (some grammars run away on odd text).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from lsp_complete.text.buffer import TextBuffer
 from lsp_complete.text.edits import Edit
 
 MAX_CHARS = 1_000_000
-MAX_SECONDS = 5.0
+BASE_SECONDS, SECONDS_PER_CHAR = 0.5, 5e-6
 FRESH_CHARS = 40_000
 _FULL_READ, _EDIT_READ = 16_384, 1_024
 _YIELD_SECONDS = 0.001
@@ -79,7 +80,7 @@ def parse(
     *,
     fresh_chars: int = FRESH_CHARS,
 ) -> SyntaxTree | None:
-    """Parse `buffer`, from `previous` if given (already `edited` to this text). None: stopped or over MAX_SECONDS.
+    """Parse `buffer`, from `previous` if given (already `edited` to this text). None: stopped or over its time.
 
     Thread: any; takes 0.1 µs per character afresh (up to 1 µs for C++), some milliseconds after an edit.
     """
@@ -97,6 +98,7 @@ def _run(
     grammar: Grammar, buffer: TextBuffer, old: tree_sitter.Tree | None, should_stop: Callable[[], bool]
 ) -> tree_sitter.Tree | None:
     started = turn = time.monotonic()
+    allowed = BASE_SECONDS + SECONDS_PER_CHAR * buffer.length
     size = _FULL_READ if old is None else _EDIT_READ
 
     def source(byte: int, _point: tree_sitter.Point) -> bytes:
@@ -108,7 +110,7 @@ def _run(
         if now - turn > _YIELD_SECONDS:
             time.sleep(0)  # gives the interpreter lock to whoever waits for it
             turn = time.monotonic()
-        return now - started > MAX_SECONDS or should_stop()
+        return now - started > allowed or should_stop()
 
     parser = tree_sitter.Parser(grammar.language)
     try:

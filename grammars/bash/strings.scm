@@ -1,0 +1,2 @@
+[(string) (raw_string) (ansi_c_string) (heredoc_body)] @string
+[(command_substitution) (expansion) (simple_expansion)] @code

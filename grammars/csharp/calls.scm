@@ -1,0 +1,7 @@
+(invocation_expression function: (identifier) @call)
+(invocation_expression function: (generic_name (identifier) @call))
+(invocation_expression function: (member_access_expression name: (identifier) @call))
+(invocation_expression function: (member_access_expression name: (generic_name (identifier) @call)))
+(invocation_expression function: (conditional_access_expression (member_binding_expression name: (identifier) @call)))
+(object_creation_expression type: (identifier) @call)
+(object_creation_expression type: (generic_name (identifier) @call))

@@ -1,0 +1,1 @@
+(import_statement (_) @module) @import

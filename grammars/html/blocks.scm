@@ -1,0 +1,2 @@
+[(element) (script_element) (style_element)] @block
+[(tag_name) (attribute_name)] @identifier

@@ -1,0 +1,1 @@
+(quoted_attribute_value) @string

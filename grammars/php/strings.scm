@@ -1,0 +1,1 @@
+[(string) (encapsed_string) (heredoc) (nowdoc) (shell_command_expression)] @string

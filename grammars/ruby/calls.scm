@@ -1,0 +1,2 @@
+(call method: (identifier) @call)
+(call receiver: (constant) @call method: (identifier))

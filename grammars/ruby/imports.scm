@@ -1,0 +1,1 @@
+(call !receiver method: (identifier) @called arguments: (argument_list (string (string_content) @module))) @import.call

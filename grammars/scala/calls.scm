@@ -1,0 +1,5 @@
+(call_expression function: (identifier) @call)
+(call_expression function: (field_expression field: (identifier) @call))
+(call_expression function: (generic_function function: (identifier) @call))
+(call_expression function: (generic_function function: (field_expression field: (identifier) @call)))
+(instance_expression (type_identifier) @call)

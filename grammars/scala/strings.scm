@@ -1,0 +1,2 @@
+[(string) (character_literal) (interpolated_string)] @string
+(interpolation) @code

@@ -1,0 +1,2 @@
+(invocation (object_reference name: (identifier) @call))
+(relation (object_reference name: (identifier) @call))

@@ -1,0 +1,2 @@
+[(array) (inline_table) (table)] @block
+[(bare_key) (dotted_key)] @identifier

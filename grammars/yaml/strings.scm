@@ -1,0 +1,1 @@
+[(double_quote_scalar) (single_quote_scalar) (block_scalar)] @string

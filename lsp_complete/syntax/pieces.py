@@ -1,0 +1,157 @@
+"""Lines of single outline nodes, for `render.py`.
+
+Rules:
+- Line endings are gone: a line is text without its ending.
+- A body of one short line is written out: leaving it out would save nothing.
+- Every function is pure; the text comes from the buffer, never from the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lsp_complete.syntax.languages import LanguageFacts
+from lsp_complete.syntax.lines import indent_width
+from lsp_complete.syntax.nodes import OutlineNode
+from lsp_complete.text.buffer import TextBuffer
+
+MAX_LINE = 160
+SHORT_BODY = 48
+_MAX_NAMES = 12
+_MAX_GAP, _MAX_GAP_LINES = 400, 24
+_CLOSERS = ")]}>;,"
+
+
+def split(text: str) -> list[str]:
+    """Lines of a text without their endings."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def cut(text: str) -> str:
+    """A line of at most MAX_LINE characters."""
+    return text if len(text) <= MAX_LINE else text[: MAX_LINE - 1].rstrip() + "…"
+
+
+def indent_of(buffer: TextBuffer, node: OutlineNode) -> str:
+    """The blanks before a node on its line."""
+    line = buffer.line(node.span.first_line)
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def text_lines(buffer: TextBuffer, node: OutlineNode, start: int, end: int) -> list[str]:
+    """Part of a node, with the indentation of its first line."""
+    return split(indent_of(buffer, node) + buffer.slice(start, end))
+
+
+def header(buffer: TextBuffer, node: OutlineNode) -> list[str]:
+    """Lines up to the body, without trailing blanks."""
+    lines = text_lines(buffer, node, node.span.start, node.span.body_start)
+    while len(lines) > 1 and not lines[-1].strip():
+        lines.pop()
+    lines[-1] = lines[-1].rstrip()
+    return lines
+
+
+def _comment(facts: LanguageFacts, text: str) -> str:
+    if facts.line_comment:
+        return f"{facts.line_comment} {text}"
+    if facts.block_comment:
+        return f"{facts.block_comment[0]} {text} {facts.block_comment[1]}"
+    return f"... {text}"
+
+
+def placeholder(buffer: TextBuffer, facts: LanguageFacts, hidden: Sequence[OutlineNode]) -> list[str]:
+    """One comment line that names what is left out."""
+    names = [node.name for node in hidden if node.name and node.role in ("function", "class", "constant")]
+    if not names:
+        return []
+    text = ", ".join(names[:_MAX_NAMES]) + (", …" if len(names) > _MAX_NAMES else "")
+    return [indent_of(buffer, hidden[0]) + _comment(facts, cut(text))]
+
+
+def signature_lines(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode) -> list[str]:
+    """Header and an elision; the whole node if its body is one short line."""
+    span = node.span
+    body = buffer.slice(span.body_start, span.body_end)
+    bare = body.strip()
+    if len(bare) <= SHORT_BODY and "\n" not in bare and "\r" not in bare:
+        return text_lines(buffer, node, span.start, span.end)
+    lines = header(buffer, node)
+    tail = " ".join(buffer.slice(span.body_end, span.end).split())
+    elision = {"{": "{ ... }", "(": "( ... )"}.get(body[:1], "..." if facts.elision[:1] in "{(" else facts.elision)
+    lines[-1] = f"{lines[-1]} {elision}{' ' if tail[:1].isalnum() else ''}{tail}"
+    return lines
+
+
+def head_lines(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode, count: int) -> list[str]:
+    """Header, the first `count` lines of the body, an elision at their indentation, and the closer."""
+    span = node.span
+    body = split(buffer.slice(span.body_start, span.body_end).rstrip())
+    opener, rest = body[0].strip(), body[1:]
+    inside = [line for line in rest if line.strip()]
+    if len(inside) <= count + 2:
+        return text_lines(buffer, node, span.start, span.end)
+    lines = header(buffer, node)
+    lines[-1] = f"{lines[-1]} {opener}".rstrip()
+    kept: list[str] = []
+    for line in rest:
+        if sum(1 for one in kept if one.strip()) == count:
+            break
+        kept.append(line)
+    blanks = inside[0][: len(inside[0]) - len(inside[0].lstrip(" \t"))]
+    closes = opener[:1] in ("{", "(") or bool(buffer.slice(span.body_end, span.end).strip())
+    tail = buffer.slice(span.body_end, span.end).strip()
+    last = [indent_of(buffer, node) + (body[-1].strip() if opener[:1] in ("{", "(") else "") + tail] if closes else []
+    return [*lines, *kept, f"{blanks}{facts.elision.strip('{}() ') or '...'}", *last]
+
+
+def one_line(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode) -> list[str]:
+    """Signature folded into one line, an elision for what is left out, and the doc sentence as a comment."""
+    span = node.span
+    if node.role == "comment":
+        return [indent_of(buffer, node) + _comment(facts, cut(node.doc))] if node.doc else []
+    if node.role == "constant":
+        first = buffer.line_content(span.first_line).rstrip()
+        return [cut(f"{first} ..." if span.last_line > span.first_line else first)]
+    text = buffer.slice(span.start, min(span.body_start if node.has_body else span.end, span.start + 4 * MAX_LINE))
+    folded = " ".join(text.split()) + (f" {facts.elision}" if node.has_body else "")
+    if node.doc and node.role in ("function", "class") and len(folded) + len(node.doc) < MAX_LINE:
+        folded += "  " + _comment(facts, node.doc)
+    return [cut(indent_of(buffer, node) + folded)]
+
+
+def base_indent(buffer: TextBuffer, nodes: Sequence[OutlineNode], nested: bool) -> int:
+    """Columns at which the statements of a block begin."""
+    if not nested or not nodes:
+        return 0
+    return min(indent_width(buffer.line(node.span.first_line)) for node in nodes)
+
+
+def gap(
+    buffer: TextBuffer, first: int, end: int, base: int, focus: tuple[int, int], pending: list[str]
+) -> list[str]:
+    """Of the lines first … end-1, which belong to no node: those in focus, and the first line of each statement.
+
+    pending: brackets that earlier gaps of the same block left open around nodes; a line that closes one is written too.
+    """
+    made: list[str] = []
+    for line in range(first, min(end, first + _MAX_GAP)) if focus[0] < 0 else range(first, end):
+        text = buffer.line_content(line).rstrip()
+        if focus[0] <= line <= focus[1]:
+            made.append(text)
+            continue
+        if not text or indent_width(text) > base or len(made) > _MAX_GAP_LINES:
+            continue
+        if text.lstrip()[0] in _CLOSERS:
+            if pending:
+                pending.pop()
+                made.append(text)
+            continue
+        below = buffer.line_content(line + 1)
+        deeper = bool(below.strip()) and indent_width(below) > indent_width(text)
+        if deeper and line + 1 >= end and text[-1] in "([{":
+            pending.append(text[-1])
+        made.append(cut(f"{text} ...") if deeper and line + 1 < end else cut(text))
+    while made and not made[-1].strip():
+        made.pop()
+    return made

@@ -1,0 +1,321 @@
+"""Parsing off the event loop: one thread, newest wins.
+
+Strategy: the event loop keeps, per document, the newest buffer and a tree moved by every edit. One thread parses; when it is done its
+tree is moved by what was typed meanwhile and takes the old one's place, and another parse follows if something was. Work for
+files that are not open runs on the same thread when no open document waits.
+
+Rules:
+- Everything but `_work` and `_parse` runs on the event loop; what crosses to the thread is immutable.
+- A parse that an edit has overtaken stops, unless it is the document's first or its predecessor was stopped too: continuous
+  typing must not starve it.
+- A tree of broken text may depend on the way it came about (see `trees.py`); once nothing was typed for `settle_seconds` it is parsed
+  afresh.
+- A parse that ran out of time keeps the last good tree and is tried again only after a pause.
+- Nothing raises into the event loop: a failing job gives None, and `problems` counts it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TypeVar
+
+from lsp_complete.syntax.languages import LanguageFacts, language_for, load
+from lsp_complete.syntax.merge import merge_last_good
+from lsp_complete.syntax.nodes import Outline, shifted
+from lsp_complete.syntax.outline import outline_of, update_outline
+from lsp_complete.syntax.trees import SyntaxTree, edited, hull, parse, why_not_parsed
+from lsp_complete.text.buffer import TextBuffer
+from lsp_complete.text.document import Document
+from lsp_complete.text.edits import Edit
+
+T = TypeVar("T")
+SETTLE_SECONDS, PAUSE_SECONDS = 0.4, 5.0
+TOO_LONG = "parsing took too long"
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxState:
+    """What is known of a document's newest text. exact: tree and outline are of this very text; else the last good ones,
+    moved. reason: why there is no tree ("" while the first parse runs)."""
+
+    facts: LanguageFacts | None
+    tree: SyntaxTree | None
+    outline: Outline | None
+    exact: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """raw: the tree's own outline, which the next one starts from; outline: with what was kept from before an error."""
+
+    tree: SyntaxTree | None
+    raw: Outline | None
+    outline: Outline | None
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One open document, on the event loop. edits: what came after the newest parse; sent: those a running parse lacks."""
+
+    document: Document
+    facts: LanguageFacts | None
+    tree: SyntaxTree | None = None
+    parsed: bool = False
+    afresh: bool = False
+    raw: Outline | None = None
+    outline: Outline | None = None
+    moved_outline: Outline | None = None
+    edits: list[Edit] = field(default_factory=list)
+    since_sent: list[Edit] = field(default_factory=list)
+    running: bool = False
+    stopped_before: bool = False
+    reason: str = ""
+    paused: bool = False
+    stop: Event = field(default_factory=Event)
+    settle: asyncio.TimerHandle | None = None
+
+
+class SyntaxWorker:
+    """Trees and outlines of the open documents. Create and use on one event loop; `close` it at the end.
+
+    on_ready(uri) is called on the event loop whenever a document's tree became exact.
+    """
+
+    def __init__(
+        self, on_ready: Callable[[str], None] = lambda _uri: None, *, settle_seconds: float = SETTLE_SECONDS,
+        pause_seconds: float = PAUSE_SECONDS,
+    ) -> None:
+        self._on_ready = on_ready
+        self._settle_seconds, self._pause_seconds = settle_seconds, pause_seconds
+        self._entries: dict[str, _Entry] = {}
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="syntax")
+        self._waiting: list[str] = []
+        self._jobs: list[tuple[int, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._busy = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.problems = 0
+
+    def open(self, document: Document) -> None:
+        """Start to follow a document; parse it soon."""
+        self.close_document(document.uri)
+        first = document.buffer.line_content(0)[:200]
+        facts = language_for(document.language_id, document.uri, first)
+        self._entries[document.uri] = _Entry(document, facts, reason="" if facts else "unknown language")
+        if facts:
+            self._request(document.uri)
+
+    def change(self, document: Document, edits: Sequence[Edit]) -> None:
+        """The document's next version and the edits that led to it. Microseconds; the parse happens later."""
+        entry = self._entries.get(document.uri)
+        if entry is None:
+            self.open(document)
+            return
+        old, entry.document = entry.document.buffer, document
+        if not edits or entry.facts is None:
+            return
+        if len(edits) > 1 and (entry.tree is None or entry.tree.buffer is not old):
+            edits = (hull(edits, old, document.buffer),)
+        entry.edits += edits
+        entry.since_sent += edits
+        if entry.tree is not None:
+            entry.tree = edited(entry.tree, edits, document.buffer)
+        entry.moved_outline = None
+        if entry.running and entry.parsed and not entry.stopped_before:
+            entry.stop.set()
+        self._request(document.uri)
+
+    def close_document(self, uri: str) -> None:
+        """Forget a document; a running parse of it stops."""
+        entry = self._entries.pop(uri, None)
+        if entry is not None:
+            entry.stop.set()
+            if entry.settle is not None:
+                entry.settle.cancel()
+        if uri in self._waiting:
+            self._waiting.remove(uri)
+
+    def state(self, uri: str) -> SyntaxState | None:
+        """Tree and outline of the newest text, exact or moved; None for a document that is not open. O(nodes) after an
+        edit, then nothing."""
+        entry = self._entries.get(uri)
+        if entry is None:
+            return None
+        if entry.moved_outline is None and entry.outline is not None:
+            entry.moved_outline = shifted(entry.outline, entry.edits)
+        exact = entry.tree is not None and not entry.edits
+        return SyntaxState(entry.facts, entry.tree, entry.moved_outline, exact, entry.reason)
+
+    def background(self, job: Callable[[], T], priority: int = 1) -> asyncio.Future[T | None]:
+        """Run a job on the parse thread once no open document waits; smaller priorities first. None if it failed."""
+        future: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+
+        def run() -> None:
+            task = asyncio.get_running_loop().run_in_executor(self._pool, _guarded, job)
+            task.add_done_callback(lambda done: self._finish_job(future, done))
+
+        heapq.heappush(self._jobs, (priority, next(self._numbers), run))
+        self._next()
+        return future
+
+    async def wait_idle(self) -> None:
+        """Wait until every parse and job is done (settling included only once its time has come). For tests and warming."""
+        await self._idle.wait()
+
+    async def close(self) -> None:
+        """Stop everything and end the thread."""
+        for uri in list(self._entries):
+            self.close_document(uri)
+        self._jobs.clear()
+        await self.wait_idle()
+        self._pool.shutdown(wait=False)
+
+    def settle(self, uri: str) -> None:
+        """Parse a document afresh if its tree may depend on the way it came about. Called by itself at idle."""
+        entry = self._entries.get(uri)
+        if entry is None or entry.running or uri in self._waiting or entry.tree is None or entry.tree.settled:
+            return
+        entry.afresh = True
+        self._waiting.insert(0, uri)
+        self._next()
+
+    def resume(self, uri: str) -> None:
+        """Parse a document again whose last parse took too long. Called by itself after a pause."""
+        entry = self._entries.get(uri)
+        if entry is not None and entry.paused:
+            entry.paused = False
+            self._request(uri)
+
+    def _request(self, uri: str) -> None:
+        entry = self._entries[uri]
+        entry.afresh = False
+        if entry.paused:
+            return
+        if entry.settle is not None:
+            entry.settle.cancel()
+            entry.settle = None
+        if uri not in self._waiting and not entry.running:
+            self._waiting.append(uri)
+        self._next()
+
+    def _next(self) -> None:
+        if self._busy:
+            return
+        if self._waiting:
+            self._start(self._waiting.pop())  # the one touched last
+        elif self._jobs:
+            self._begin()
+            heapq.heappop(self._jobs)[2]()
+        else:
+            self._idle.set()
+
+    def _begin(self) -> None:
+        self._busy = True
+        self._idle.clear()
+
+    def _start(self, uri: str) -> None:
+        entry = self._entries[uri]
+        assert entry.facts is not None
+        self._begin()
+        entry.running, entry.stop = True, Event()
+        entry.since_sent = []
+        edits = tuple(entry.edits)
+        self.state(uri)
+        raw = shifted(entry.raw, edits) if entry.raw is not None and not entry.afresh else None
+        job = _Job(
+            entry.facts, entry.document.buffer, None if entry.afresh else entry.tree, raw, entry.moved_outline, edits, entry.stop
+        )
+        task = asyncio.get_running_loop().run_in_executor(self._pool, _guarded, job.run)
+        task.add_done_callback(lambda done: self._finish(uri, entry, done))
+
+    def _finish(self, uri: str, entry: _Entry, done: asyncio.Future[_Parsed | None | BaseException]) -> None:
+        self._busy, entry.running = False, False
+        result = None if done.cancelled() else done.result()
+        if isinstance(result, BaseException):
+            self.problems += 1
+            entry.reason = f"the parser failed: {type(result).__name__}"
+        if self._entries.get(uri) is entry and not isinstance(result, BaseException):
+            self._take(uri, entry, result)
+        self._next()
+
+    def _take(self, uri: str, entry: _Entry, result: _Parsed | None) -> None:
+        entry.stopped_before = result is None
+        if result is not None and result.reason == TOO_LONG and entry.tree is not None:
+            entry.reason, entry.paused = TOO_LONG, True  # the last good tree stays; no second attempt at every key
+            entry.settle = asyncio.get_running_loop().call_later(self._pause_seconds, self.resume, uri)
+            return
+        if result is not None:
+            entry.reason = result.reason
+            entry.parsed = result.tree is not None
+            entry.tree, entry.raw, entry.outline = result.tree, result.raw, result.outline
+            entry.edits, entry.moved_outline = list(entry.since_sent), None
+            if entry.tree is not None and entry.edits:
+                entry.tree = edited(entry.tree, _safe(entry.edits, entry.tree, entry.document), entry.document.buffer)
+        if entry.since_sent:
+            self._request(uri)
+        elif result is not None:
+            if result.tree is not None and not result.tree.settled:
+                loop = asyncio.get_running_loop()
+                entry.settle = loop.call_later(self._settle_seconds, self.settle, uri)
+            self._on_ready(uri)
+
+    def _finish_job(self, future: asyncio.Future[T | None], done: asyncio.Future[T | BaseException]) -> None:
+        self._busy = False
+        result: T | BaseException | None = None if done.cancelled() else done.result()
+        if isinstance(result, BaseException):
+            self.problems += 1
+            result = None
+        if not future.done():
+            future.set_result(result)
+        self._next()
+
+
+def _safe(edits: Sequence[Edit], tree: SyntaxTree, document: Document) -> Sequence[Edit]:
+    """Edits whose points can be trusted one by one, or the one edit that covers them."""
+    return edits if len(edits) == 1 else (hull(edits, tree.buffer, document.buffer),)
+
+
+def _guarded(job: Callable[[], T]) -> T | BaseException:
+    try:
+        return job()
+    except Exception as error:  # a failing parser must not take the thread down
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One parse of an open document, for the thread. tree and outlines are of the text before, moved to `buffer`."""
+
+    facts: LanguageFacts
+    buffer: TextBuffer
+    tree: SyntaxTree | None
+    raw: Outline | None
+    outline: Outline | None
+    edits: tuple[Edit, ...]
+    stop: Event
+
+    def run(self) -> _Parsed | None:
+        """None if stopped. Thread: the worker's."""
+        reason = why_not_parsed(self.buffer)
+        grammar = None if reason else load(self.facts)
+        if grammar is None:
+            return _Parsed(None, None, None, reason or "no parser for this language")
+        tree = parse(grammar, self.buffer, self.tree, self.stop.is_set)
+        if tree is None:
+            return None if self.stop.is_set() else _Parsed(None, None, None, TOO_LONG)
+        if self.tree is not None and self.raw is not None and self.edits:
+            change = hull(self.edits, self.buffer, self.buffer)
+            raw = update_outline(self.raw, self.tree, tree, [(change.start, change.new_end)])
+        else:
+            raw = outline_of(tree)
+        kept = merge_last_good(self.outline, raw, self.buffer) if self.outline is not None else raw
+        return _Parsed(tree, raw, kept)
