@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ..text.buffer import TextBuffer
-from ..text.document import Edit
+from ..text.edits import Edit
 
 MAX_TAIL_CHARS = 6_000
 MAX_PREFIX_CHARS = 24_000

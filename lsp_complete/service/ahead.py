@@ -1,0 +1,140 @@
+"""Work done before it is asked for: warming the prompt of a file just opened or a place just visited.
+
+Rules:
+- Everything here runs at background or prefetch priority and is thrown away without trace if the user does otherwise.
+- One task per document; a newer one replaces the older.
+- With nothing to do, nothing runs: no timers tick while the editor is idle.
+- Thread: the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..config import Settings
+from ..context.anchor import choose, why_moved
+from ..context.prompt import build_head
+from ..engine.api import CompletionRequest, Priority
+from ..errors import LspCompleteError
+from .brain import Brain
+from .documents import OpenDocument
+from .planning import LoadedModel, plan_fresh
+from .types import Answer, Query
+from .windows import window_for
+
+logger = logging.getLogger(__name__)
+
+SOFT_TAIL = 0.7
+"""The anchor is moved in the background once the tail holds this share of its limit."""
+
+
+class Ahead:
+    """See the module's rules. settings.prefetch: "off" does nothing here."""
+
+    def __init__(self, brain: Brain, clock: Callable[[], float]) -> None:
+        self._brain, self._clock = brain, clock
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def opened(self, state: OpenDocument, settings: Settings) -> None:
+        """Make the prompt at the document's last known cursor ready."""
+        self.moved(state, settings)
+
+    def moved(self, state: OpenDocument, settings: Settings) -> None:
+        """Make the prompt at `state.cursor` ready unless the standing anchor serves it."""
+        if settings.prefetch == "off" or self._brain.model is None:
+            return
+        window = window_for(self._brain.model, settings)
+        if why_moved(state.anchor, state.document.buffer, state.cursor, window) and not window.standard:
+            self._begin(state, self._warm(state, settings))
+
+    def typed(self, state: OpenDocument) -> None:
+        """A key was pressed: what was being made ready for elsewhere in this document is stale."""
+        task = self._tasks.get(state.document.uri)
+        if task is not None and task.get_name() == "warm":
+            task.cancel()
+
+    def asked(self) -> None:
+        """A request is about to go to the engine; lower priorities wait there by themselves."""
+
+    def answered(self, state: OpenDocument, _query: Query, _answer: Answer, settings: Settings) -> None:
+        """Behind an answer: move an anchor whose tail has grown long, while the old prompt still serves."""
+        model = self._brain.model
+        if settings.prefetch == "off" or model is None or state.anchor is None:
+            return
+        window = window_for(model, settings)
+        buffer = state.document.buffer
+        line = buffer.position(min(state.cursor, buffer.length))[0]
+        tail = line - buffer.position(min(state.anchor.anchor, buffer.length))[0]
+        soft = window.anchor_lines + SOFT_TAIL * (window.max_tail_lines - window.anchor_lines)
+        if not window.standard and tail > soft and state.document.uri not in self._tasks:
+            self._begin(state, self._move_anchor(state, settings))
+
+    def stop(self) -> None:
+        """Stop everything."""
+        for task in list(self._tasks.values()):
+            task.cancel()
+        self._tasks.clear()
+
+    def _begin(self, state: OpenDocument, work: object) -> None:
+        uri = state.document.uri
+        old = self._tasks.pop(uri, None)
+        if old is not None:
+            old.cancel()
+        name = "anchor" if getattr(work, "__name__", "") == "_move_anchor" else "warm"
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)  # type: ignore[arg-type]
+        self._tasks[uri] = task
+
+        def done(finished: asyncio.Task[None]) -> None:
+            if self._tasks.get(uri) is finished:
+                del self._tasks[uri]
+            if not finished.cancelled() and isinstance(finished.exception(), Exception):
+                logger.info("work ahead failed: %s", type(finished.exception()).__name__)
+
+        task.add_done_callback(done)
+
+    async def _warm(self, state: OpenDocument, settings: Settings) -> None:
+        """Evaluate the prompt at the cursor, without decoding, and let the document keep its anchor."""
+        model, engine = self._brain.model, self._brain.engine
+        if model is None or engine is None:
+            return
+        window = window_for(model, settings)
+        cursor = min(state.cursor, state.document.buffer.length)
+        planned, head = plan_fresh(state, cursor, model, window)
+        if state.anchor is None or why_moved(state.anchor, state.document.buffer, cursor, window):
+            state.anchor, state.head = planned.anchor, head
+        await self._prefill(planned.prompt.prompt, state.document.uri, Priority.BACKGROUND)
+
+    async def _move_anchor(self, state: OpenDocument, settings: Settings) -> None:
+        """Evaluate the next anchor's prompt behind the standing one, then change over if it still fits."""
+        model = self._brain.model
+        if model is None or state.table is None:
+            return
+        window = window_for(model, settings)
+        cursor = min(state.cursor, state.document.buffer.length)
+        document = state.document
+        anchor = choose(document.buffer, cursor, window, state.anchor)
+        head = build_head(model.fim, anchor, state.table.ids, model.tokenizer.tokenize, ())
+        planned, _ = plan_fresh(replace(state, anchor=None), cursor, model, window)
+        await self._prefill(planned.prompt.prompt, document.uri, Priority.PREFETCH)
+        current = state.document.buffer
+        here = min(state.cursor, current.length)
+        if document.version == state.document.version or not why_moved(anchor, current, here, window):
+            state.anchor, state.head = anchor, head
+
+    async def _prefill(self, prompt: tuple[int, ...], key: str, priority: Priority) -> None:
+        engine = self._brain.engine
+        if engine is None:
+            return
+        request = CompletionRequest(prompt, key=key, max_tokens=0, priority=priority, time_limit_ms=60_000)
+        try:
+            await engine.complete(request)
+        except LspCompleteError as error:
+            logger.info("a prompt was not made ready: %s", type(error).__name__)
+
+
+def model_limit(model: LoadedModel) -> int:
+    """Most prompt tokens that leave room for an answer."""
+    return max(64, model.limit - 512)

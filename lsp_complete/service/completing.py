@@ -1,0 +1,295 @@
+"""One request from snapshot to answer: stored suggestion, joined work, or the model; then polishing.
+
+Strategy: an `Attempt` carries what belongs to the request; each step is a function of it. What a step costs is
+noted in the stage record on the way.
+
+Rules:
+- Thread: the event loop. The only waiting is for the engine.
+- The document window looked at is bounded, whatever the size of the file or of one line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..config import Settings
+from ..engine.api import Candidate, Completion, CompletionRequest, Priority, StopRules
+from ..measure.stages import StageRecord
+from ..suggest.how_much import Amount, decide, situation
+from ..suggest.pipeline import PolishContext, RawCandidate, polish
+from ..suggest.store import Entry, SuggestionStore
+from ..suggest.typed import typed_since
+from .brain import Brain
+from .documents import OpenDocument
+from .generation import Generation
+from .planning import LoadedModel, Planned, plan
+from .selected import as_meant
+from .surroundings import Surroundings, look_around
+from .types import Answer, Query, Suggestion
+from .windows import window_for
+
+JOIN_CHARS = 200
+"""Most characters typed since a generation began that a later request may still join."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One request on its way. `record` grows. virtual: document and cursor with the popup's selected item in
+    place (the real ones without one); around: the text around that cursor."""
+
+    query: Query
+    state: OpenDocument
+    settings: Settings
+    record: StageRecord
+    overtaken: asyncio.Future[None]
+    around: Surroundings = field(init=False)
+    virtual: tuple[OpenDocument, Query] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.virtual = as_meant(self.state, self.query)
+        self.around = look_around(self.virtual[1].document, self.virtual[1].offset)
+
+    def note(self, **values: object) -> None:
+        """Add to the stage record."""
+        self.record = replace(self.record, **values)  # type: ignore[arg-type]  # names are the record's own
+
+    def empty(self, outcome: str, reason: str = "") -> Answer:
+        """An answer without suggestions."""
+        return Answer((), replace(self.record, outcome=outcome, reason=reason))
+
+
+class Completer:
+    """See the module's rules."""
+
+    def __init__(self, brain: Brain, store: SuggestionStore, clock: Callable[[], float]) -> None:
+        self._brain, self._store, self._clock = brain, store, clock
+        self._ids = itertools.count(1)
+
+    # -- without the model -------------------------------------------------------------------------------
+
+    def from_store(self, attempt: Attempt) -> Answer | None:
+        """An earlier suggestion that still begins with what was typed."""
+        query = attempt.query
+        if not attempt.settings.suggest.typed_through or query.candidates > 1 or query.selected:
+            return None
+        began = self._clock()
+        hit = self._store.lookup(query.document.uri, attempt.around.before, attempt.around.after)
+        if hit is None or (query.trigger == "explicit" and not hit.typed):
+            return None
+        suggestion = Suggestion(self._id(), hit.text, query.offset, query.offset)
+        source = "typed_through" if hit.typed else "store"
+        attempt.note(source=source, outcome="shown", post_ms=(self._clock() - began) * 1000)
+        return Answer((suggestion,), attempt.record)
+
+    # -- with the model ----------------------------------------------------------------------------------
+
+    async def complete(self, attempt: Attempt) -> Answer:
+        """Ask the engine, or join work in flight that agrees with the typing."""
+        began = self._clock()
+        amount = self._amount(attempt)
+        attempt.note(syntax_ms=(self._clock() - began) * 1000)
+        if not amount.request:
+            return attempt.empty("held_back", amount.reason)
+        joined, typed = self._join(attempt)
+        if joined is not None:
+            return await self._finish(attempt, joined, typed)
+        self._stop(attempt.state)
+        debounce = attempt.settings.suggest.debounce_ms
+        if debounce and attempt.query.trigger != "explicit":
+            await asyncio.wait({attempt.overtaken}, timeout=debounce / 1000)
+            if attempt.overtaken.done():
+                return attempt.empty("superseded")
+            attempt.note(queue_ms=debounce)
+        generation = self._ask(attempt, amount)
+        return await self._finish(attempt, generation, "")
+
+    def _amount(self, attempt: Attempt) -> Amount:
+        query, suggest, around = attempt.query, attempt.settings.suggest, attempt.around
+        amount = decide(
+            situation(
+                query.document.language_id,
+                around.before,
+                around.after,
+                query.trigger,
+                multiline="never" if query.single_line else suggest.multiline,
+                max_lines=suggest.max_lines,
+                in_strings=suggest.in_strings,
+                in_comments=suggest.in_comments,
+                indent=around.indent.columns,
+                tab_width=around.indent.tab_width,
+            )
+        )
+        limit = suggest.max_tokens if amount.mode == "line" else suggest.max_tokens * 2
+        return replace(amount, max_tokens=min(amount.max_tokens, limit))
+
+    def _join(self, attempt: Attempt) -> tuple[Generation | None, str]:
+        """Work in flight whose text so far agrees with what was typed since it began, and that typing."""
+        generation = attempt.state.generation
+        if generation is None or attempt.query.candidates > 1 or attempt.query.selected or not generation.running:
+            return None, ""
+        typed = typed_since(generation.before, attempt.around.before, JOIN_CHARS)
+        if not typed or not generation.agrees(typed) or attempt.around.after != generation.after:
+            return None, ""
+        attempt.note(source="joined")
+        return generation, typed
+
+    def _ask(self, attempt: Attempt, amount: Amount) -> Generation:
+        model, engine = self._brain.model, self._brain.engine
+        assert model is not None and engine is not None
+        query, state = attempt.query, attempt.state
+        planned = self._plan(attempt, model)
+        request = CompletionRequest(
+            prompt=planned.prompt.prompt,
+            forced=planned.prompt.forced,
+            key=query.document.uri,
+            max_tokens=amount.max_tokens + (len(planned.prompt.forced) + 3) // 4,
+            time_limit_ms=attempt.settings.suggest.time_limit_ms,
+            priority=Priority.INTERACTIVE,
+            stop=StopRules(
+                mode=amount.mode,
+                base_indent=amount.base_indent,
+                tab_width=attempt.around.indent.tab_width,
+                suffix_head=amount.suffix_head,
+                max_lines=amount.max_lines,
+            ),
+            candidates=query.candidates,
+        )
+        frozen = planned.anchor.suffix
+        if planned.anchor.at_cursor and frozen:
+            frozen = frozen[len(attempt.around.rest) :]
+        generation = Generation(
+            request,
+            query.offset,
+            attempt.around.before,
+            attempt.around.after,
+            amount.mode,
+            base_indent=amount.base_indent,
+            frozen_suffix=frozen,
+        )
+        generation.begin(engine)
+        state.generation = generation
+        attempt.note(source="model", prompt_tokens=len(request.prompt), reuse_break=planned.moved)
+        return generation
+
+    def _plan(self, attempt: Attempt, model: LoadedModel) -> Planned:
+        began = self._clock()
+        state, query = attempt.virtual
+        planned = plan(state, query.offset, model, window_for(model, attempt.settings))
+        total = self._clock() - began
+        attempt.note(context_ms=(total - planned.tokenize_s) * 1000, tokenize_ms=planned.tokenize_s * 1000)
+        return planned
+
+    async def _finish(self, attempt: Attempt, generation: Generation, typed: str) -> Answer:
+        began = self._clock()
+        waited: set[asyncio.Future[Any]] = {generation.task, attempt.overtaken}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if attempt.overtaken.done() or generation.task.cancelled():
+            return attempt.empty("superseded")
+        completion = generation.task.result()
+        if attempt.state.generation is generation:
+            attempt.state.generation = None
+        self._note_engine(attempt, completion, (self._clock() - began) * 1000)
+        post = self._clock()
+        suggestions, reason = self._polished(attempt, generation, completion, typed)
+        attempt.note(post_ms=attempt.record.post_ms + (self._clock() - post) * 1000)
+        if not suggestions:
+            return attempt.empty("empty" if reason in ("", "empty") else "held_back", reason)
+        attempt.note(outcome="shown")
+        return Answer(suggestions, attempt.record)
+
+    def _note_engine(self, attempt: Attempt, completion: Completion, waited_ms: float) -> None:
+        """The engine's stage times; for a joined request only what it waited for."""
+        t = completion.timing
+        share = min(1.0, waited_ms / t.total_ms) if t.total_ms > 0 else 1.0
+        attempt.note(
+            queue_ms=attempt.record.queue_ms + t.queue_ms * share,
+            prefill_ms=t.prefill_ms * share,
+            decode_ms=t.decode_ms * share,
+            reused=t.reused,
+            evaluated=t.evaluated,
+            restored=t.restored,
+            decoded=t.decoded,
+            drafted=t.drafted,
+            accepted=t.accepted,
+        )
+
+    def _polished(
+        self, attempt: Attempt, generation: Generation, completion: Completion, typed: str
+    ) -> tuple[tuple[Suggestion, ...], str]:
+        """Suggestions worth showing, best first, and the reason if there are none. Puts the first into the store."""
+        query, reason = attempt.query, ""
+        suggestions: list[Suggestion] = []
+        seen: set[str] = set()
+        for candidate in completion.candidates:
+            text, full, why = self._polish_one(attempt, generation, candidate, typed)
+            reason = reason or why
+            if not text or text in seen:
+                continue
+            seen.add(text)
+            start = query.selected_start if query.selected else query.offset
+            shown = query.selected + text if query.selected else text
+            suggestions.append(Suggestion(self._id(), shown, start, query.offset, _mean(candidate.logprobs)))
+            if not query.selected:
+                self._remember(attempt, generation, text, full, current=len(suggestions) == 1)
+        return tuple(suggestions), reason
+
+    def _polish_one(
+        self, attempt: Attempt, generation: Generation, candidate: Candidate, typed: str
+    ) -> tuple[str, str, str]:
+        """(text to show, text before reconciling, reason if there is none)."""
+        raw = candidate.text
+        head = typed.encode()
+        if not raw.startswith(head):
+            return "", "", "typed_otherwise"
+        around, query = attempt.around, attempt.query
+        polished = polish(
+            RawCandidate(raw[len(head) :], candidate.stop),
+            PolishContext(
+                query.document.language_id,
+                around.before,
+                around.after,
+                newline=query.document.newline,
+                indent=around.indent,
+                mode=generation.mode,
+                base_indent=generation.base_indent,
+                explicit=query.trigger == "explicit",
+                min_chars=attempt.settings.suggest.min_chars,
+                in_strings=attempt.settings.suggest.in_strings,
+                in_comments=attempt.settings.suggest.in_comments,
+                frozen_suffix=generation.frozen_suffix,
+            ),
+        )
+        return polished.text, polished.full, polished.reason
+
+    def _remember(self, attempt: Attempt, generation: Generation, text: str, full: str, *, current: bool) -> None:
+        document = attempt.query.document
+        entry = Entry(
+            document.uri,
+            attempt.around.before,
+            attempt.around.after,
+            text,
+            full,
+            frozen_suffix=generation.frozen_suffix,
+            newline=document.newline,
+            tab_width=attempt.around.indent.tab_width,
+        )
+        self._store.add(entry, current)
+
+    def _stop(self, state: OpenDocument) -> None:
+        if state.generation is not None:
+            state.generation.stop()
+            state.generation = None
+
+    def _id(self) -> str:
+        return f"s{next(self._ids)}"
+
+
+def _mean(values: tuple[float, ...]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+

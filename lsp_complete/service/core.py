@@ -1,0 +1,289 @@
+"""The service: open documents, one answer per request, the newest request of a document wins.
+
+Strategy: `answer` is the only way in for requests. It tries the cheap sources in order (stored suggestion, work in
+flight), then asks the engine, and records the stages of whatever happened.
+
+Rules:
+- Thread: the event loop. Nothing here blocks; the engine and the parser work elsewhere.
+- An overtaken request is answered at once and empty. Its engine work goes on only if the newer one joins it.
+- No text of a document reaches a log or an exception message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from ..config import Settings
+from ..errors import EngineUnavailable, LspCompleteError
+from ..measure.stages import StageRecord
+from ..measure.statistics import Statistics
+from ..suggest.store import SuggestionStore
+from ..text.document import Document
+from ..text.edits import Change
+from ..text.positions import Encoding
+from .ahead import Ahead
+from .brain import Brain, Opener, Show, Status
+from .completing import Attempt, Completer
+from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
+from .outcomes import Outcomes
+from .types import Answer, Query
+
+logger = logging.getLogger(__name__)
+
+CANCEL_GRACE_S = 0.06
+"""A cancelled request whose text has begun to come may be joined by the next key for this long."""
+
+
+class Service:
+    """See the module's rules."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        opener: Opener,
+        show: Show,
+        status: Status,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.settings, self._clock = settings, clock
+        self.brain = Brain(opener, show, status)
+        self.documents = DocumentSet()
+        self.store = SuggestionStore(clock)
+        self.statistics = Statistics()
+        self.outcomes = Outcomes(clock)
+        self.roots: list[Path] = []
+        self.paused = False
+        self._numbers = itertools.count(1)
+        self._completer = Completer(self.brain, self.store, clock)
+        self._ahead = Ahead(self.brain, clock)
+        self._restart: asyncio.Future[None] | None = None
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+
+    # -- settings and life ---------------------------------------------------------------------------
+
+    def configure(self, settings: Settings) -> None:
+        """New settings; a change that concerns the engine restarts it at the next document or request."""
+        old, self.settings = self.settings, settings
+        if (old.model, old.engine, old.model_dir) != (settings.model, settings.engine, settings.model_dir):
+            self._restart = asyncio.ensure_future(self.restart_engine())
+
+    def set_roots(self, roots: list[Path]) -> None:
+        """Workspace folders."""
+        self.roots = list(roots)
+
+    def pause(self, paused: bool) -> None:
+        """Answer nothing until resumed."""
+        self.paused = paused
+
+    async def restart_engine(self) -> None:
+        """Let go of the engine and start again if documents are open."""
+        await self.brain.stop()
+        self.documents.forget_model()
+        if len(self.documents):
+            self._start()
+
+    async def close(self) -> None:
+        """Stop all work and let go of the engine."""
+        self._ahead.stop()
+        for state in self.documents:
+            self._stop(state)
+        await self.brain.stop()
+
+    def _start(self) -> None:
+        self.brain.start(self.settings, self._on_ready)
+
+    def _on_ready(self) -> None:
+        for state in self.documents:
+            self._ahead.opened(state, self.settings)
+
+    # -- documents -------------------------------------------------------------------------------------
+
+    def open(self, document: Document) -> None:
+        """A document was opened; the first one starts the engine."""
+        previous = self.documents.get(document.uri)
+        if previous is not None:
+            self._stop(previous)
+        state = self.documents.open(document, self._clock())
+        self._start()
+        self._ahead.opened(state, self.settings)
+
+    def change(self, uri: str, changes: Iterable[Change], encoding: Encoding, version: int) -> bool:
+        """Apply an editor's changes. False if the document is not open (the changes are ignored)."""
+        state = self.documents.get(uri)
+        if state is None:
+            return False
+        state.change(changes, encoding, version, self._clock())
+        self._ahead.typed(state)
+        self.outcomes.changed(state.document)
+        return True
+
+    def saved(self, uri: str) -> None:
+        """A document was saved."""
+        self.documents.touch(uri)
+
+    def closed(self, uri: str) -> None:
+        """A document was closed; its work stops."""
+        state = self.documents.close(uri)
+        if state is not None:
+            self._stop(state)
+
+    def snapshot(self, uri: str) -> Document | None:
+        """The current snapshot of an open document."""
+        state = self.documents.get(uri)
+        return state.document if state is not None else None
+
+    def focused(self, uri: str, offset: int) -> None:
+        """The user looks at this document now."""
+        self.documents.touch(uri)
+        self.moved(uri, offset)
+
+    def moved(self, uri: str, offset: int) -> None:
+        """The cursor was placed here without typing; its prompt may be made ready."""
+        state = self.documents.get(uri)
+        if state is not None and offset >= 0:
+            state.cursor = offset
+            self._ahead.moved(state, self.settings)
+
+    def _stop(self, state: OpenDocument) -> None:
+        if state.generation is not None:
+            state.generation.stop()
+            state.generation = None
+
+    # -- requests ----------------------------------------------------------------------------------------
+
+    async def answer(self, query: Query) -> Answer:
+        """One answer to one request. Raises only CancelledError (the client cancelled)."""
+        number = next(self._numbers)
+        uri = query.document.uri
+        started = self._clock()
+        record = StageRecord(request=number, read_ms=(started - query.received) * 1000)
+        overtaken = self._overtake(uri)
+        try:
+            answer = await self._answer(query, record, overtaken)
+        except asyncio.CancelledError:
+            self._cancelled(uri, overtaken)
+            self.statistics.add(replace(record, outcome="cancelled", total_ms=self._since(query)), self._clock())
+            raise
+        except LspCompleteError as error:
+            outcome = "unavailable" if isinstance(error, EngineUnavailable) else "error"
+            answer = Answer((), replace(record, outcome=outcome, reason=type(error).__name__))
+        except Exception as error:
+            logger.error("a request failed: %s", type(error).__name__, exc_info=logger.isEnabledFor(logging.DEBUG))
+            answer = Answer((), replace(record, outcome="error", reason=type(error).__name__))
+        finally:
+            if self._waiting.get(uri) is overtaken:
+                del self._waiting[uri]
+        stages = self._finished(answer.stages, query)
+        self.statistics.add(stages, self._clock())
+        self.outcomes.answered(query, answer.suggestions)
+        return replace(answer, stages=stages)
+
+    def _overtake(self, uri: str) -> asyncio.Future[None]:
+        """Answer the document's older request now; returns the future that a newer one will resolve."""
+        older = self._waiting.get(uri)
+        if older is not None and not older.done():
+            older.set_result(None)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[uri] = future
+        return future
+
+    async def _answer(self, query: Query, record: StageRecord, overtaken: asyncio.Future[None]) -> Answer:
+        state = self.documents.get(query.document.uri)
+        if state is None or query.document.buffer.length > MAX_TABLE_CHARS:
+            return Answer((), replace(record, outcome="disabled", reason="not_open" if state is None else "too_long"))
+        record = replace(record, scenario=self._scenario(state, query))
+        state.requests += 1
+        state.cursor = query.offset
+        if self.paused or not self._enabled(query.document.language_id):
+            return Answer((), replace(record, outcome="disabled", reason="setting"))
+        attempt = Attempt(query, state, self.settings, record, overtaken)
+        stored = self._completer.from_store(attempt)
+        if stored is not None:
+            self._stop(state)
+            self._ahead.answered(state, query, stored, self.settings)
+            return stored
+        if not self.brain.ready:
+            self._start()
+            return Answer((), replace(record, outcome="unavailable", reason=self.brain.problem or "starting"))
+        self._ahead.asked()
+        answer = await self._completer.complete(attempt)
+        if not overtaken.done():
+            self._ahead.answered(state, query, answer, self.settings)
+        return answer
+
+    def _cancelled(self, uri: str, overtaken: asyncio.Future[None]) -> None:
+        """The client cancelled: stop at once in prefill; where text has begun to come, give the next key a moment."""
+        state = self.documents.get(uri)
+        if state is None or state.generation is None or overtaken.done():
+            return
+        generation = state.generation
+        if not generation.partial or not generation.running:
+            self._stop(state)
+            return
+
+        def unless_joined() -> None:
+            if state.generation is generation and uri not in self._waiting:
+                self._stop(state)
+
+        asyncio.get_running_loop().call_later(CANCEL_GRACE_S, unless_joined)
+
+    def _scenario(self, state: OpenDocument, query: Query) -> str:
+        if query.trigger == "explicit":
+            return "explicit"
+        if state.accepted_at >= 0 and state.accepted_at >= state.changed_at - 0.5:
+            return "after_accept"
+        return "new_file" if state.requests == 0 else "editing"
+
+    def _enabled(self, language_id: str) -> bool:
+        languages = self.settings.languages
+        return languages.get(language_id, languages.get("*", True))
+
+    def _since(self, query: Query) -> float:
+        return (self._clock() - query.received) * 1000
+
+    def _finished(self, stages: StageRecord, query: Query) -> StageRecord:
+        total = self._since(query)
+        parts = (
+            stages.read_ms + stages.syntax_ms + stages.context_ms + stages.tokenize_ms + stages.queue_ms
+            + stages.prefill_ms + stages.decode_ms + stages.post_ms
+        )  # fmt: skip
+        return replace(stages, total_ms=total, transfer_ms=max(0.0, total - parts))
+
+    # -- what became of suggestions ------------------------------------------------------------------------
+
+    def accepted(self, suggestion_id: str) -> None:
+        """The user accepted a suggestion."""
+        uri = self.outcomes.accepted(suggestion_id)
+        state = self.documents.get(uri) if uri else None
+        if state is not None:
+            state.accepted_at = self._clock()
+
+    def shown(self, suggestion_id: str) -> None:
+        """The editor showed a suggestion."""
+        self.outcomes.shown(suggestion_id)
+
+    def partially_accepted(self, suggestion_id: str, length: int) -> None:
+        """The user accepted the first `length` UTF-16 units of a suggestion."""
+        self.outcomes.partially_accepted(suggestion_id, length)
+
+    async def stats(self) -> dict[str, object]:
+        """Statistics of this server and of its engine; plain JSON values."""
+        engine: dict[str, object] = {}
+        if self.brain.engine is not None:
+            try:
+                engine = await asyncio.wait_for(self.brain.engine.stats(), 2.0)
+            except (LspCompleteError, asyncio.TimeoutError) as error:
+                engine = {"problem": str(error) or type(error).__name__}
+        return {
+            "server": self.statistics.snapshot(self._clock()),
+            "outcomes": self.outcomes.snapshot(),
+            "documents": len(self.documents),
+            "engine": engine,
+            "problem": self.brain.problem,
+        }

@@ -1,0 +1,115 @@
+"""Opening the engine for the settings in force: which model, which options, which prompt format.
+
+Rules:
+- No model: ModelError with the exact command to run. Nothing is ever downloaded here.
+- The vocabulary is loaded only after the engine has validated the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+from platformdirs import user_cache_dir
+
+from ..config import Settings
+from ..context.anchor import Window
+from ..context.prompt import FimTokens
+from ..engine.api import ModelInfo
+from ..engine.client import EngineClient
+from ..engine.launch import EngineLaunch, ServeRules
+from ..engine.options import EngineOptions
+from ..engine.vocab import load_vocab
+from ..errors import ModelError
+from ..models.auto import choose_installed
+from ..models.detect import detect_format
+from ..models.formats import FimFormat
+from ..models.gguf import read_header
+from ..models.installed import resolve
+from ..text.tokenizer import Tokenizer
+from .brain import Opened
+from .planning import LoadedModel
+
+
+async def open_engine(settings: Settings, on_state: Callable[[str, str], None]) -> Opened:
+    """Start or join the engine for these settings. Raises ModelError if there is no model."""
+    path = await asyncio.to_thread(model_path, settings)
+    client = EngineClient(engine_launch(settings, path), on_state)
+    return Opened(client, lambda info: load_model(path, info))
+
+
+def model_path(settings: Settings) -> Path:
+    """The model file that the settings name; "auto" is the largest installed one that this machine runs fast
+    enough. Blocks (it may have to check a digest). Raises ModelError with the command to run."""
+    folder = Path(settings.model_dir) if settings.model_dir else None
+    if settings.model and settings.model != "auto":
+        return resolve(settings.model, folder)
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    return choose_installed(psutil.virtual_memory().available, cores, folder=folder)[1]
+
+
+def engine_options(settings: Settings, path: Path) -> EngineOptions:
+    """Engine options from settings."""
+    engine = settings.engine
+    disk = engine.disk_cache_mb
+    return EngineOptions(
+        model_path=str(path),
+        context=engine.context,
+        slots=engine.slots,
+        threads=engine.threads,
+        kv_type=engine.kv_type,
+        gpu_layers=engine.gpu_layers,
+        host_cache_bytes=engine.host_cache_mb << 20,
+        disk_cache_dir=str(Path(user_cache_dir("lsp-complete")) / "prompts") if disk else None,
+        disk_cache_bytes=disk << 20,
+    )
+
+
+def engine_launch(settings: Settings, path: Path) -> EngineLaunch:
+    """How the engine process is started for these settings."""
+    return EngineLaunch(
+        model_path=str(path),
+        options=engine_options(settings, path).as_dict(),
+        rules=ServeRules(idle_s=float(settings.engine.idle_exit_s)),
+    )
+
+
+def load_model(path: Path, info: ModelInfo) -> LoadedModel:
+    """Vocabulary, format and window of a model that the engine has loaded. Blocks; any thread."""
+    tokenizer = load_vocab(str(path))
+    fmt = detect_format(read_header(path))
+    budget = fmt.budget_for(info.parameters)
+    window = Window(
+        lines_above=budget.lines_above,
+        lines_below=budget.lines_below,
+        anchor_lines=fmt.anchor_lines,
+        max_tail_lines=fmt.anchor_limit,
+    )
+    return LoadedModel(tokenizer, fim_tokens(fmt, tokenizer), window, tokenizer.pre, path.stem, info.context)
+
+
+def fim_tokens(fmt: FimFormat, tokenizer: Tokenizer) -> FimTokens:
+    """The format's spellings as ids. Raises ModelError if the vocabulary lacks a needed one."""
+
+    def ids(spelling: str) -> tuple[int, ...]:
+        if not spelling:
+            return ()
+        found = tokenizer.special(spelling)
+        if found is None:
+            raise ModelError(
+                f"The model's vocabulary lacks the token {spelling} of the {fmt.title} prompt format; "
+                "choose a code model with fill-in-the-middle tokens (`lsp-complete models list`)."
+            )
+        return (found,)
+
+    begin = getattr(tokenizer, "bos", None) if fmt.bos else None
+    return FimTokens(
+        ids(fmt.prefix),
+        ids(fmt.suffix),
+        ids(fmt.middle),
+        begin=(begin,) if isinstance(begin, int) and begin >= 0 else (),
+        order=fmt.order,
+    )

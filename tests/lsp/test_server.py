@@ -1,0 +1,218 @@
+"""The server over a real connection: one answer per request, exact documents, newest request wins."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from lsp_complete.engine.fake import ScriptedEngine
+from lsp_complete.measure.client import LspClient
+from lsp_complete.measure.edits import Edit, Position
+
+from .harness import URI, prompt_text, session
+
+CODE = "import os\n\n\ndef total(values):\n    result = 0\n    for value in values:\n        result += \n    return result\n"
+CURSOR = Position(6, 18)
+
+
+async def ready(client: LspClient, server: Any) -> None:
+    """Wait until the scripted engine has been opened."""
+    while not server.service.brain.ready:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+
+async def test_a_suggestion_with_its_stage_record() -> None:
+    async with session(ScriptedEngine([b"value"])) as (client, server, engine):
+        client.open(URI, "python", CODE)
+        await client.request("workspace/executeCommand", {"command": "lsp-complete.stats", "arguments": []})
+        await ready(client, server)
+        answer = await client.inline(URI, CURSOR)
+        assert [item.text for item in answer.items] == ["value"]
+        assert answer.items[0].start == answer.items[0].end == CURSOR
+        request = engine.requests[-1]
+        assert prompt_text(request.prompt).endswith("result +=")
+        assert request.forced == b" "
+        assert "<S>    return result\n<M>" in prompt_text(request.prompt)
+        stages = answer.stages
+        assert stages["outcome"] == "shown" and stages["source"] == "model"
+        parts = [stages[k] for k in stages if k.endswith("_ms") and k != "total_ms"]
+        assert abs(sum(parts) - stages["total_ms"]) <= max(2.0, 0.05 * stages["total_ms"])
+
+
+async def test_typing_through_needs_no_engine() -> None:
+    async with session(ScriptedEngine([b"value * 2"])) as (client, server, engine):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        await client.inline(URI, CURSOR)
+        asked = len(engine.calls)
+        column = CURSOR.character
+        for typed in "valu":
+            here = Position(6, column)
+            client.change(URI, [Edit(here, here, typed)])
+            column += 1
+            answer = await client.inline(URI, Position(6, column))
+            assert answer.stages["source"] == "typed_through"
+            assert answer.items[0].text == "value * 2"[column - CURSOR.character :]
+        assert len(engine.calls) == asked
+
+
+async def test_the_newest_request_wins_and_the_older_is_answered_at_once() -> None:
+    engine = ScriptedEngine([b"one", b"two"], hold=True)
+    async with session(engine) as (client, server, _):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        first = client.ask(URI, CURSOR)
+        await engine.wait_calls(1)
+        second = client.ask(URI, CURSOR)
+        old = await client.answer(first, CURSOR)
+        assert old.items == () and old.stages["outcome"] == "superseded"
+        await engine.wait_calls(2)
+        await engine.wait_for(lambda: engine.calls[0].outcome == "cancelled")
+        engine.release(1)
+        new = await client.answer(second, CURSOR)
+        assert [item.text for item in new.items] == ["two"]
+
+
+async def test_cancel_stops_the_engine_and_is_answered() -> None:
+    engine = ScriptedEngine(hold=True)
+    async with session(engine) as (client, server, _):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        call = client.ask(URI, CURSOR)
+        await engine.wait_calls(1)
+        client.cancel(call)
+        answer = await client.answer(call, CURSOR)
+        assert answer.cancelled
+        await engine.wait_for(lambda: engine.calls[0].outcome == "cancelled")
+
+
+async def test_the_snapshot_belongs_to_its_message() -> None:
+    """A change right behind the request, in the same packet, must not change what the request saw."""
+    async with session(ScriptedEngine([b"value"])) as (client, server, engine):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        call = client.ask(URI, CURSOR)
+        client.change(URI, [Edit(Position(0, 0), Position(0, 6), "IMPORT")])
+        await client.answer(call, CURSOR)
+        assert "import os" in prompt_text(engine.requests[-1].prompt)
+
+
+async def test_no_model_says_so_once_and_goes_on() -> None:
+    async with session(no_model=True) as (client, _server, _):
+        client.open(URI, "python", CODE)
+        for _ in range(3):
+            answer = await client.inline(URI, CURSOR)
+            assert answer.items == () and answer.code == 0
+        told = [m for m in client.messages if "models pull" in m]
+        assert len(told) == 1
+
+
+async def test_engine_trouble_is_no_suggestion() -> None:
+    from lsp_complete.errors import EngineUnavailable
+
+    engine = ScriptedEngine([EngineUnavailable("gone"), b"value"])
+    async with session(engine) as (client, server, _):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        answer = await client.inline(URI, CURSOR)
+        assert answer.items == () and answer.stages["outcome"] == "unavailable"
+        answer = await client.inline(URI, CURSOR)
+        assert answer.items[0].text == "value"
+
+
+NASTY = {
+    "crlf": "a = 1\r\nb = \r\nc = 3\r\n",
+    "form feed": "a = 1\n\x0cdef f():\n    return \n",
+    "u2028": "a = '\u2028'\nb = \n",
+    "emoji": "a = '😀'; b = \n",
+    "tabs": "def f():\n\treturn \n",
+    "long line": "x = '" + "ab" * 1_000_000 + "'\ny = \n",
+    "no newline": "a = ",
+    "fim tokens": "x = '<|fim_middle|><|fim_prefix|><|endoftext|>'\ny = \n",
+    "lone cr": "a\rb\rc = ",
+    "empty": "",
+    "nul": "a\0b = \n",
+}
+
+
+@pytest.mark.parametrize("name", NASTY)
+async def test_bad_texts_stay_exact_and_are_answered(name: str) -> None:
+    text = NASTY[name]
+    async with session(ScriptedEngine([b"value"])) as (client, server, _):
+        client.open(URI, "python", text)
+        await ready(client, server)
+        for position in (Position(0, 0), Position(1, 4), Position(0, 10**6), Position(10**6, 3)):
+            answer = await client.inline(URI, position)
+            assert answer.code == 0
+        client.change(URI, [Edit(Position(0, 0), Position(0, 0), "é😀")])
+        client.change(URI, [Edit(Position(0, 1), Position(0, 3), "")])
+        await client.inline(URI, Position(0, 1))
+        assert server.service.snapshot(URI).buffer.text() == "é" + text
+
+
+async def test_odd_requests_get_one_answer_each() -> None:
+    async with session(ScriptedEngine([b"value"])) as (client, server, _):
+        client.notify(
+            "textDocument/didChange",
+            {"textDocument": {"uri": "file:///not-open", "version": 3}, "contentChanges": [{"text": "x"}]},
+        )
+        assert (await client.inline("file:///not-open", Position(0, 0))).items == ()
+        client.open(URI, "no-such-language", CODE)
+        await ready(client, server)
+        assert (await client.inline(URI, CURSOR, trigger=0)).items
+        assert (await client.inline(URI, CURSOR, trigger=77)).code == 0
+        with pytest.raises(RuntimeError, match="-32602"):
+            await client.request("textDocument/inlineCompletion", {"textDocument": 3})
+        with pytest.raises(RuntimeError, match="-32601"):
+            await client.request("no/suchMethod", {})
+        client.notify("no/suchNotification", {"a": 1})
+        assert (await client.inline(URI, CURSOR)).code == 0
+
+
+async def test_requests_after_shutdown_get_an_error() -> None:
+    async with session() as (client, _server, _engine):
+        client.open(URI, "python", CODE)
+        await client.request("shutdown", None)
+        answer = await client.inline(URI, CURSOR)
+        assert answer.code == -32600
+
+
+async def test_menu_clients_get_menu_items() -> None:
+    engine = ScriptedEngine([b"lue\n    more"])
+    async with session(engine, {"settings": {"suggest": {"surface": "menu"}}}, client_name="helix") as (client, server, _):
+        client.open(URI, "python", CODE.replace("result += ", "result += va"))
+        await ready(client, server)
+        params = {"textDocument": {"uri": URI}, "position": {"line": 6, "character": 20}}
+        reply = await client.request("textDocument/completion", params)
+        assert reply["isIncomplete"] is True
+        (item,) = reply["items"]
+        assert item["kind"] == 1 and item["filterText"] == "value" and item["insertTextMode"] == 1
+        assert item["textEdit"]["range"]["start"] == {"line": 6, "character": 18}
+        assert item["textEdit"]["newText"].startswith("value")
+        assert (await client.inline(URI, CURSOR)).items == ()
+
+
+async def test_ghost_clients_keep_their_menu_to_themselves() -> None:
+    async with session(client_name="Visual Studio Code") as (client, _server, _engine):
+        client.open(URI, "python", CODE)
+        params = {"textDocument": {"uri": URI}, "position": {"line": 6, "character": 18}}
+        with pytest.raises(RuntimeError, match="-32601"):
+            await client.request("textDocument/completion", params)
+
+
+async def test_settings_problems_are_told_by_name() -> None:
+    async with session(options={"settings": {"suggest": {"max_lines": "many"}, "no_such": 1}}) as (client, _, _e):
+        client.open(URI, "python", CODE)
+        await client.inline(URI, CURSOR)
+        assert any("suggest.max_lines" in m for m in client.messages)
+        assert any("no_such" in m for m in client.messages)
+
+
+async def test_a_disabled_language_is_silent() -> None:
+    async with session(ScriptedEngine([b"x"]), {"settings": {"languages": {"python": False}}}) as (client, server, e):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        assert (await client.inline(URI, CURSOR)).items == ()
+        assert e.calls == []
