@@ -65,9 +65,11 @@ make_venv() {
   if "$VENV/bin/python" -m pip --version >/dev/null 2>&1 && [[ -f $VENV/.made-for && $(<"$VENV/.made-for") == "$ROOT" ]]; then
     return
   fi
-  local python
+  local python missing=""
   python=$(find_python)
-  need_venv "$python"
+  (need_venv "$python") || missing=yes # each says what it lacks, so that one run names everything
+  (need_compiler) || missing=yes
+  [[ -z $missing ]] || exit 1
   say "Making .venv with $("$python" --version)"
   rm -rf "$VENV"
   "$python" -m venv "$VENV"
