@@ -23,8 +23,8 @@ def _trivial(line: str) -> bool:
 
 
 def repeated_lines(s: Suggestion, ctx: Context) -> Suggestion | Drop:
-    """A group of lines that comes twice in a row (three times where it is one line that may be data) is kept once;
-    so is a group that only repeats the lines just above the cursor."""
+    """A group of lines that comes twice in a row is kept once; a single line only if it comes three times, since
+    two equal lines may be data."""
     lines = s.text.split("\n")
     first = ctx.line_before + lines[0]
     keys = [x.strip() for x in (first, *lines[1:])]
