@@ -30,7 +30,7 @@ from .closed import Variant
 from .edits import Position, utf16
 from .infill import Problem, edit_similarity, exact, first_line, problems
 from .sandbox import passes
-from .session import SERVER, Session, SessionOptions, model_name, session, warm_up
+from .session import SERVER, Session, SessionOptions, model_name, run_to_end, session, warm_up
 from .statistics import percentile, ratio
 
 TRIGGERS = (("invoked", INVOKED), ("automatic", AUTOMATIC))
@@ -159,7 +159,7 @@ def run(
     """The whole benchmark; progress on standard error. Raises OSError, ValueError, EngineUnavailable."""
     chosen = read_problems(data, limit)
     say = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
-    verdicts, loaded = asyncio.run(run_plans(variants_for(model, plans), chosen, tests, say))
+    verdicts, loaded = run_to_end(run_plans(variants_for(model, plans), chosen, tests, say))
     return {"model": loaded, **report(verdicts, plans, tests)}, verdicts
 
 

@@ -13,7 +13,6 @@ exactly right), right_to_closer (or right up to the closers that the editor inse
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import sys
@@ -26,7 +25,7 @@ from .closed import KeySample, Variant, run_closed
 from .compare import paired, quantile_ratio
 from .corpus import Place, choose_places, load_corpus, load_files
 from .rhythm import RhythmRun, run_rhythm
-from .session import SERVER, SessionOptions
+from .session import SERVER, SessionOptions, run_to_end
 from .statistics import percentile, ratio
 
 CLOSED_SETTINGS: Mapping[str, Any] = {"suggest": {"typed_through": False}}
@@ -178,7 +177,7 @@ def run(options: TypingOptions, save: Path | None = None) -> dict[str, Any]:
     places = choose_places(sources, options.places, options.seed)
     if not places:
         raise ValueError("No line of the files has 20 to 70 characters, so there is nothing to type.")
-    result, samples = asyncio.run(measure(options, places, say))
+    result, samples = run_to_end(measure(options, places, say))
     if save is not None:
         with open(save, "w", encoding="utf-8") as out:
             out.writelines(json.dumps(asdict(sample)) + "\n" for sample in samples)

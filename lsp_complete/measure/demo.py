@@ -30,7 +30,7 @@ from .client import AUTOMATIC, Answer
 from .closed import switch_file
 from .corpus import Place, Source, eligible_lines, load_files
 from .edits import apply_edits, body, split_lines
-from .session import SERVER, Session, SessionOptions, session, warm_up
+from .session import SERVER, Session, SessionOptions, run_to_end, session, warm_up
 from .statistics import percentile
 from .typist import Key, rhythm_ms, script_for
 
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         source = load_files([chosen.file])[0]
         options = SessionOptions(model=chosen.model, root=source.root, command=tuple(chosen.server))
-        return summarize(asyncio.run(play(options, source, chosen.lines, chosen.seed, console)), console)
+        return summarize(run_to_end(play(options, source, chosen.lines, chosen.seed, console)), console)
     except (LspCompleteError, OSError, UnicodeDecodeError) as error:
         console.print(f"[red]{error}[/red]", highlight=False)
         return 1

@@ -16,13 +16,14 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import platformdirs
 import psutil
@@ -34,9 +35,12 @@ from .edits import Position
 
 MARK = "LSPC_SESSION"
 SERVER = (sys.executable, "-m", "lsp_complete")
-WARM_LIMIT_S = 180.0
+WARM_LIMIT_S = 90.0
 RETRY_S = 0.25
 IDLE_LIMIT_S = 3.0
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,19 @@ async def session(options: SessionOptions) -> AsyncIterator[Session]:
 def _tail(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
     return " Its last words: " + " | ".join(lines[-3:]) if lines else ""
+
+
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """`asyncio.run`, but a terminate signal unwinds too, so that sessions are ended. Main thread only."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        return asyncio.run(work)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 async def _end(running: Session) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from lsp_complete.errors import EngineUnavailable
 from lsp_complete.measure.client import CANCELLED, INVOKED, parse_items
 from lsp_complete.measure.edits import Edit, Position
-from lsp_complete.measure.session import MARK, SessionOptions, session, warm_up
+from lsp_complete.measure.session import MARK, SessionOptions, run_to_end, session, warm_up
 
 from .conftest import Options
 
@@ -85,3 +87,17 @@ def test_items_come_in_every_shape_of_the_protocol() -> None:
     assert parse_items([{"insertText": "a"}], cursor)[0].start == cursor
     found = parse_items({"items": [{"insertText": {"kind": "snippet", "value": "b"}, "range": span}]}, cursor)
     assert (found[0].text, found[0].start, found[0].end) == ("b", Position(2, 1), cursor)
+
+
+def test_a_terminate_signal_ends_the_session(fake_options: Options) -> None:
+    pids: list[int] = []
+
+    async def work(options: SessionOptions) -> None:
+        async with session(options) as running:
+            pids.extend(process.pid for process in running.processes())
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.Event().wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        run_to_end(work(fake_options()))
+    assert pids and not any(map(psutil.pid_exists, pids))
