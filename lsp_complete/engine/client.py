@@ -54,7 +54,8 @@ class _Told(EngineUnavailable):
 class ClientRules:
     """Times in seconds. first_delay_s doubles with every early death up to max_delay_s (max_busy_s while another process
     holds the lock). stable_s: life after which an engine's death counts as the first again. max_failures: tries
-    without ever getting ready. grace_s: beyond a request's own limit. handshake_s: for an engine to say welcome.
+    without ever getting ready. grace_s: beyond a request's own limit (more than the
+    engine's own, which ends it in a better way). handshake_s: for an engine to say welcome.
     """
 
     first_delay_s: float = 0.1
@@ -62,7 +63,7 @@ class ClientRules:
     max_busy_s: float = 1.0
     stable_s: float = 60.0
     max_failures: int = 5
-    grace_s: float = 20.0
+    grace_s: float = 45.0
     handshake_s: float = 15.0
 
 
@@ -112,6 +113,8 @@ class EngineClient:
     async def info(self) -> ModelInfo:
         """Wait for the engine. Raises ModelError, MemoryPlanError, or EngineUnavailable if it was given up or closed."""
         self.start()
+        if self._connection is not None and self._connection.lost.is_set():
+            self._forget_ready()  # the supervisor has not heard of it yet
         return await asyncio.shield(self._future())
 
     async def complete(self, request: CompletionRequest, on_delta: DeltaCallback | None = None) -> Completion:
@@ -167,8 +170,7 @@ class EngineClient:
 
     def _begin(self) -> None:
         self._stamp = file_stamp(self._launch.model_path)
-        if self._ready is not None and self._ready.done():
-            self._ready = None
+        self._forget_ready()
         self._set("starting", "")
         self._supervisor = asyncio.get_running_loop().create_task(self._supervise())
 
@@ -215,7 +217,7 @@ class EngineClient:
             self._future().set_result(info)
             self._set("ready", info.description)
             await connection.lost.wait()
-            self._ready = None
+            self._forget_ready()
         finally:
             self._connection = None
             await connection.close()
@@ -283,8 +285,8 @@ class EngineClient:
         if connection is not None and not connection.lost.is_set():
             return connection
         self.start()
-        words = {"failed": self.message, "stopped": self.message, "restarting": "the engine is being restarted"}
-        raise EngineUnavailable(words.get(self.state, "the engine is starting"))
+        words = {"failed": self.message, "stopped": self.message, "starting": "the engine is starting"}
+        raise EngineUnavailable(words.get(self.state, "the engine is being restarted"))
 
     def _somebody_listens(self) -> bool:
         try:
@@ -298,13 +300,14 @@ class EngineClient:
             self._ready.add_done_callback(lambda f: f.cancelled() or f.exception())  # seen, if nobody waits
         return self._ready
 
+    def _forget_ready(self) -> None:
+        if self._ready is not None and self._ready.done():
+            self._ready = None
+
     def _give_up(self, state: str, error: LspCompleteError) -> None:
         self._connection = None
-        if self._ready is None or self._ready.done():
-            self._ready = None
-        future = self._future()
-        if not future.done():
-            future.set_exception(error)
+        self._forget_ready()
+        self._future().set_exception(error)
         self._set(state, str(error))
 
     def _set(self, state: str, message: str) -> None:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from lsp_complete.engine.paths import Endpoint
@@ -27,12 +27,41 @@ from lsp_complete.errors import EngineUnavailable
 
 
 @dataclass(frozen=True, slots=True)
+class ServeRules:
+    """Limits of the engine process, in seconds and counts.
+
+    idle_s: life after the last client left. grace_s: how far a request may outlive its own time limit.
+    stall_s: how long the engine thread may have work without a step (a full batch of a large model on a slow CPU
+    takes most of a minute). load_s: for the model to load.
+    loop_s: how long the event loop may stand still. handshake_s: for a new connection to say hello.
+    close_s: for an orderly end. tick_s: how often these are looked at.
+    """
+
+    idle_s: float = 60.0
+    grace_s: float = 30.0
+    stall_s: float = 180.0
+    load_s: float = 900.0
+    loop_s: float = 30.0
+    handshake_s: float = 10.0
+    close_s: float = 15.0
+    tick_s: float = 1.0
+    max_clients: int = 128
+
+    def __post_init__(self) -> None:
+        if self.idle_s < 0 or min(self.loop_s, self.close_s, self.tick_s) <= 0 or self.max_clients < 1:
+            raise ValueError("times of the engine process must be positive")
+
+
+@dataclass(frozen=True, slots=True)
 class EngineLaunch:
-    """What to start. options: `EngineOptions.as_dict()`. factory: see `serve`; tests only."""
+    """What to start. options: `EngineOptions.as_dict()`. log_directory: "" is the user's own.
+
+    factory: see `serve`; tests only.
+    """
 
     model_path: str
     options: Mapping[str, object] = field(default_factory=dict)
-    idle_s: float = 60.0
+    rules: ServeRules = field(default_factory=ServeRules)
     log_directory: str = ""
     factory: str = ""
 
@@ -42,7 +71,7 @@ class EngineLaunch:
 
     def setup(self) -> bytes:
         """What the process reads from its standard input."""
-        setup = {"options": self.settings(), "idle_s": self.idle_s, "log_directory": self.log_directory}
+        setup = {"options": self.settings(), "rules": asdict(self.rules), "log_directory": self.log_directory}
         return json.dumps(setup).encode()
 
 

@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from lsp_complete import __version__
+from lsp_complete.engine.launch import ServeRules
 from lsp_complete.engine.logs import PrivateLog, remove_stale
 from lsp_complete.engine.paths import Endpoint, check_private, log_directory
-from lsp_complete.engine.server import EngineServer, ServeRules, SharedEngine
+from lsp_complete.engine.server import EngineServer, SharedEngine
 from lsp_complete.engine.transport import Lock, acquire
 from lsp_complete.errors import EngineUnavailable, LspCompleteError
 
@@ -37,8 +38,6 @@ log = logging.getLogger(__name__)
 
 EXIT_MODEL = 3
 EXIT_HUNG = 70
-LOOP_STALL_S = 30.0
-CLOSE_LIMIT_S = 15.0
 _SETUP_LIMIT = 1 << 20
 
 Factory = Callable[[dict[str, Any]], SharedEngine]
@@ -68,13 +67,13 @@ def read_setup(data: bytes) -> tuple[dict[str, Any], ServeRules, Path]:
     """Engine options, rules and log directory from standard input. Raises EngineUnavailable."""
     try:
         setup = json.loads(data)
-        options, idle_s = setup["options"], float(setup["idle_s"])
+        options, rules = setup["options"], ServeRules(**setup["rules"])
         directory = Path(setup["log_directory"]) if setup["log_directory"] else log_directory()
-        if not isinstance(options, dict) or not idle_s >= 0:
+        if not isinstance(options, dict):
             raise ValueError("out of range")
     except (ValueError, KeyError, TypeError):
         raise EngineUnavailable("the engine's settings cannot be read; start it with `lsp-complete engine start`") from None
-    return options, ServeRules(idle_s=idle_s), directory
+    return options, rules, directory
 
 
 def _say(word: str) -> None:
@@ -111,11 +110,11 @@ def start_log(directory: Path, name: str) -> PrivateLog:
     return handler
 
 
-async def _keep_alive_watch(interval_s: float = 1.0) -> None:
+async def _keep_alive_watch(rules: ServeRules) -> None:
     """Re-arm the dead man's switch as long as the event loop turns."""
     while True:
-        faulthandler.dump_traceback_later(LOOP_STALL_S, exit=True, file=2)
-        await asyncio.sleep(interval_s)
+        faulthandler.dump_traceback_later(rules.loop_s, exit=True, file=2)
+        await asyncio.sleep(min(rules.tick_s, rules.loop_s / 4))
 
 
 def _end_hung(reason: str) -> None:
@@ -135,14 +134,14 @@ async def _serve(factory: Factory, options: dict[str, Any], endpoint: Endpoint, 
         if hasattr(signal, name):
             with contextlib.suppress(NotImplementedError):
                 loop.add_signal_handler(getattr(signal, name), server.ask_stop, f"it got {name}")
-    watch = asyncio.create_task(_keep_alive_watch())
+    watch = asyncio.create_task(_keep_alive_watch(rules))
     await server.start()
     _say("ok")
     _detach()
-    log.info("engine %s started, protocol user files at %s", __version__, endpoint.name)
+    log.info("engine %s started as %s", __version__, endpoint.name)
     await server.run()
     watch.cancel()
-    faulthandler.dump_traceback_later(CLOSE_LIMIT_S, exit=True, file=2)
+    faulthandler.dump_traceback_later(rules.close_s, exit=True, file=2)
     await server.close()
     faulthandler.cancel_dump_traceback_later()
     return EXIT_MODEL if server.failure else 0

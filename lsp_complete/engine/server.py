@@ -17,14 +17,14 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 import psutil
 
 from lsp_complete import __version__
 from lsp_complete.engine.api import Completion, CompletionRequest, DeltaCallback, Engine, ModelInfo
+from lsp_complete.engine.launch import ServeRules
 from lsp_complete.engine.paths import Endpoint
 from lsp_complete.engine.session import Session
 from lsp_complete.engine.transport import Lock, PeerCheck, listen, peer_of, remove_listener
@@ -43,22 +43,13 @@ class SharedEngine(Engine, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ServeRules:
-    """Limits of the engine process, in seconds and counts.
-
-    idle_s: life after the last client left. grace_s: how far a request may outlive its own time limit.
-    stall_s: how long the engine thread may have work without a step. load_s: for the model to load.
-    handshake_s: for a new connection to say hello. tick_s: how often these are looked at.
-    """
-
-    idle_s: float = 60.0
-    grace_s: float = 10.0
-    stall_s: float = 60.0
-    load_s: float = 900.0
-    handshake_s: float = 10.0
-    tick_s: float = 1.0
-    max_clients: int = 128
+def progress(stats: Mapping[str, object]) -> tuple[int, bool]:
+    """Steps so far and whether work waits, from an engine's own figures; (-1, False) if it tells nothing of steps."""
+    counters = stats.get("counters")
+    steps = counters.get("steps") if isinstance(counters, dict) else None
+    if not isinstance(steps, int):
+        return -1, False
+    return steps, any(isinstance(n := stats.get(name), int) and n > 0 for name in ("waiting", "running"))
 
 
 class EngineServer:
@@ -204,14 +195,13 @@ class EngineServer:
         return ""
 
     async def _stalled(self, now: float) -> str:
-        """By the engine's own step counter, if it has one: work waits, yet no step ends."""
+        """The model does not finish loading, or work waits and yet no step of the engine ends."""
         if not self._model.done():
             late = now - self._started > self._rules.load_s
             return f"the model did not load within {self._rules.load_s:.0f} s" if late else ""
-        stats = await self._engine.stats()
-        steps, busy = stats.get("steps"), stats.get("busy")
-        if not isinstance(steps, int) or not busy or steps != self._steps:
-            self._steps, self._steps_at = steps if isinstance(steps, int) else -1, now
+        steps, busy = progress(await self._engine.stats())
+        if not busy or steps != self._steps:
+            self._steps, self._steps_at = steps, now
         elif now - self._steps_at > self._rules.stall_s:
             return f"no step of the engine ended for {now - self._steps_at:.0f} s"
         return ""
@@ -261,6 +251,7 @@ class EngineServer:
         own: dict[str, object] = {
             "pid": os.getpid(),
             "version": self.version,
+            "state": "failed" if self.failure else "ready" if self._model.done() else "loading",
             "uptime_s": round(self._clock() - self._started, 3),
             "clients": self._clients(),
             "in_flight": sum(len(s.work) for s in self.sessions),

@@ -14,9 +14,9 @@ from lsp_complete.engine.api import CompletionRequest
 from lsp_complete.engine.client import ClientRules, EngineClient
 from lsp_complete.engine.connection import Connection, Dialer, dial
 from lsp_complete.engine.fake import ScriptedEngine
-from lsp_complete.engine.launch import EngineLaunch
+from lsp_complete.engine.launch import EngineLaunch, ServeRules
 from lsp_complete.engine.paths import Endpoint
-from lsp_complete.engine.server import EngineServer, ServeRules
+from lsp_complete.engine.server import EngineServer
 from lsp_complete.engine.transport import Peer, acquire, peer_of
 
 REQUEST = CompletionRequest(prompt=(1, 2, 3), key="file:///a.py", time_limit_ms=1000.0)
@@ -88,7 +88,9 @@ class States:
 
     @property
     def names(self) -> list[str]:
-        return [state for state, _ in self.seen]
+        """The states in order, each run of equal ones once (a dying engine may hold its lock a moment longer)."""
+        names = [state for state, _ in self.seen]
+        return [name for n, name in enumerate(names) if n == 0 or names[n - 1] != name]
 
 
 class Processes:
@@ -99,6 +101,7 @@ class Processes:
         self.clock = Clock()
         self.make: Callable[[], ScriptedEngine] = ScriptedEngine
         self.rules = ServeRules()
+        self.server_class = EngineServer
         self.servers: list[EngineServer] = []
         self.engines: list[ScriptedEngine] = []
         self.endpoints: list[Endpoint] = []
@@ -113,7 +116,7 @@ class Processes:
         engine = self.make()
         number = len(self.servers)
         extra = {"version": self.versions[number]} if number in self.versions else {}
-        server = EngineServer(
+        server = self.server_class(
             engine, endpoint, lock, self.rules, clock=self.clock, peer_check=self.peer_check,
             on_hang=self.hangs.append, **extra,
         )

@@ -13,6 +13,7 @@ from lsp_complete.engine.connection import Dialer
 from lsp_complete.engine.fake import ScriptedEngine
 from lsp_complete.engine.launch import EngineLaunch
 from lsp_complete.engine.paths import Endpoint
+from lsp_complete.engine.server import EngineServer
 from lsp_complete.engine.transport import acquire
 from lsp_complete.errors import EngineUnavailable, MemoryPlanError, ModelError, RequestFailed
 
@@ -103,6 +104,20 @@ async def test_killed_in_mid_request(
     await info
     assert (await client.complete(REQUEST)).candidates[0].text == b"answer"
     assert states.names == ["starting", "ready", "restarting", "ready"]
+
+
+async def test_info_asked_at_the_very_moment_of_death_waits_for_the_next_engine(
+    processes: Processes, make_client: MakeClient, sleeper: Sleeper
+) -> None:
+    client = make_client()
+    await client.info()
+    client._connection.cut("died")  # its supervisor has not run since
+    task = asyncio.create_task(client.info())
+    await sleeper.asked(0.1)
+    assert not task.done()
+    await sleeper.wake(0.1)
+    await task
+    assert (await client.complete(REQUEST)).candidates
 
 
 async def test_back_off_grows_with_early_deaths_and_starts_anew_after_a_long_life(
@@ -251,21 +266,33 @@ async def test_stopped_by_the_user_stays_stopped_until_someone_starts_it(
     assert (await client.complete(REQUEST)).candidates and len(processes.servers) == 2
 
 
+async def await_info_of(processes: Processes) -> EngineServer:
+    """Wait until a client waits for the model of the first server."""
+    asked = asyncio.Event()
+
+    class Seen(EngineServer):
+        async def info(self):
+            asked.set()
+            return await super().info()
+
+    processes.server_class = Seen
+    await asked.wait()
+    return processes.servers[0]
+
+
 async def test_stopped_while_the_model_is_loading(processes: Processes, make_client: MakeClient, states: States) -> None:
     class Loading(ScriptedEngine):
         async def info(self):
-            asked.set()
             await asyncio.Event().wait()
 
-    asked = asyncio.Event()
     processes.make = Loading
     client = make_client()
+    loading = asyncio.create_task(await_info_of(processes))
+    await asyncio.sleep(0)
     task = asyncio.create_task(client.info())
-    await asked.wait()
-    processes.servers[0].ask_stop("it was told to stop", told=True)
-    while not any(s.work for s in processes.servers[0].sessions):
-        await asyncio.sleep(0)
-    await processes.servers[0].close()
+    server = await loading
+    server.ask_stop("it was told to stop", told=True)
+    await server.close()
     with pytest.raises(EngineUnavailable, match="told to stop"):
         await task
     assert states.names[-1] == "stopped" and len(processes.servers) == 1
@@ -309,8 +336,12 @@ async def test_an_engine_that_hangs_in_the_handshake_is_killed(
     killed: list[int] = []
     closing: list[asyncio.Server] = []
 
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
     async def spawn(launch: EngineLaunch, endpoint: Endpoint) -> str:
-        closing.append(await asyncio.start_unix_server(lambda r, w: None, str(endpoint.socket)))
+        closing.append(await asyncio.start_unix_server(silent, str(endpoint.socket)))
         return "ok"
 
     client = make_client(spawn=spawn, kill=killed.append, rules=ClientRules(max_failures=1))
@@ -336,8 +367,10 @@ async def test_an_engine_that_talks_nonsense_is_no_crash(
 ) -> None:
     servers: list[asyncio.Server] = []
 
-    def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(reply)
+        await reader.read()
+        writer.close()
 
     async def spawn(launch: EngineLaunch, endpoint: Endpoint) -> str:
         servers.append(await asyncio.start_unix_server(answer, str(endpoint.socket)))

@@ -12,7 +12,7 @@ from lsp_complete.errors import ModelError
 
 
 def logger_of(handler: PrivateLog) -> logging.Logger:
-    logger = logging.Logger("test")  # noqa: LOG001 - outside the tree, so that other tests see nothing
+    logger = logging.Logger("test")
     logger.addHandler(handler)
     return logger
 

@@ -63,7 +63,7 @@ def test_the_first_usable_candidate_is_taken(run_dir: Path) -> None:
 
 def test_no_candidate_left_says_why_for_each(run_dir: Path) -> None:
     (run_dir / "bad").symlink_to(run_dir)
-    with pytest.raises(EngineUnavailable, match="too long.*symbolic link"):
+    with pytest.raises(EngineUnavailable, match=r"too long.*symbolic link"):
         runtime_directory([run_dir / ("x" * 100), run_dir / "bad"])
 
 

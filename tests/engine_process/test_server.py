@@ -14,9 +14,9 @@ import pytest
 from lsp_complete.engine.api import Completion, ModelInfo
 from lsp_complete.engine.connection import Dialer, VersionMismatch, dial
 from lsp_complete.engine.fake import ScriptedEngine
+from lsp_complete.engine.launch import ServeRules
 from lsp_complete.engine.paths import Endpoint
 from lsp_complete.engine.protocol import FrameDecoder, encode_frame
-from lsp_complete.engine.server import ServeRules
 from lsp_complete.engine.transport import NotListening, Peer
 from lsp_complete.engine.wire import from_json, to_json
 from lsp_complete.errors import EngineUnavailable, ModelError, RequestFailed
@@ -308,6 +308,7 @@ async def test_after_its_lock_was_removed_an_engine_leaves_the_place_to_others(
 
 
 async def test_hang_is_seen_by_a_request_that_outlives_its_limit(processes: Processes, connect_to: Connect) -> None:
+    processes.rules = ServeRules(grace_s=10.0)
     processes.make = lambda: ScriptedEngine(hold=True)
     connection = await connect_to(await processes.start())
     server, clock = processes.servers[0], processes.clock
@@ -338,11 +339,12 @@ class Stuck(ScriptedEngine):
     """Says that it is busy and never gets a step further."""
 
     async def stats(self) -> dict[str, object]:
-        return {"steps": 5, "busy": True}
+        return {"counters": {"steps": 5}, "waiting": 0, "running": 1}
 
 
 async def test_hang_is_seen_by_steps_that_do_not_come(processes: Processes) -> None:
     processes.make = Stuck
+    processes.rules = ServeRules(stall_s=60.0)
     await processes.start()
     server = processes.servers[0]
     await server.info()

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lsp_complete.engine.api import (
@@ -47,11 +47,13 @@ def through_json(value: object) -> object:
     return json.loads(json.dumps(to_json(value), allow_nan=False))
 
 
+@settings(deadline=None)
 @given(REQUESTS)
 def test_requests_survive(request: CompletionRequest) -> None:
     assert from_json(CompletionRequest, through_json(request)) == request
 
 
+@settings(deadline=None)
 @given(COMPLETIONS)
 def test_completions_survive(completion: Completion) -> None:
     assert from_json(Completion, through_json(completion)) == completion
