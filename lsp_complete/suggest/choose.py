@@ -17,7 +17,7 @@ from lsp_complete.suggest import flat
 from lsp_complete.suggest.confidence import Level, Scored, confident, cut_point, first_line, level_of, rank
 from lsp_complete.suggest.names import Known, Name, trim_at_unknown, unknown_names, unknown_penalty
 from lsp_complete.suggest.pipeline import PolishContext, Polished, RawCandidate, polish
-from lsp_complete.suggest.scan import scan
+from lsp_complete.suggest.window import scan_window
 
 NAME_MODES = ("off", "rank", "trim", "hold")
 
@@ -104,13 +104,13 @@ def _one(i: int, c: Scored, stop: str, ctx: PolishContext, policy: Policy, level
 def _unknown(text: str, ctx: PolishContext, policy: Policy) -> tuple[Name, ...]:
     if policy.known is None or policy.names == "off" or not text:
         return ()
-    state = scan(ctx.before, ctx.language).end
+    state = scan_window(ctx.before, ctx.language).end
     return unknown_names(text, ctx.language, policy.known, ctx.before.rpartition("\n")[2], state)
 
 
 def _guarded(chosen: list[Choice], ctx: PolishContext, reference: str) -> tuple[Choice, ...]:
     """Put a text that does not consist of habits first, if there is one."""
-    state = scan(ctx.before, ctx.language).end
+    state = scan_window(ctx.before, ctx.language).end
     around = ctx.before[-2000:] + ctx.after[:2000]
     habits = [flat.known_habits(c.text, around, ctx.language, state) for c in chosen]
     first = flat.prefer(habits, reference or None)

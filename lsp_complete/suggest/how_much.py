@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from lsp_complete.suggest.language import LanguageFacts, facts_for
 from lsp_complete.suggest.lines import closes_block, indent_columns, is_closers, mid_word, opens_block, to_lf
 from lsp_complete.suggest.scan import scan
+from lsp_complete.suggest.window import scan_window
 
 LINE_TOKENS = 64
 INSIDE_TOKENS = 40
@@ -162,7 +163,7 @@ def decide(s: Situation) -> Amount:
 
 
 def _place(s: Situation) -> _Place:
-    state = scan(s.lead + s.line_before, s.language).end
+    state = scan_window(s.lead + s.line_before, s.language).end
     string = s.nodes.in_string if s.nodes.in_string is not None else bool(state.string)
     comment = s.nodes.in_comment if s.nodes.in_comment is not None else bool(state.comment)
     local = scan(s.line_before, s.language).end.stack

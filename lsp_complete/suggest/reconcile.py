@@ -24,6 +24,7 @@ from lsp_complete.suggest.lines import (
     split_cursor,
 )
 from lsp_complete.suggest.scan import OPENERS, Scan, State, scan
+from lsp_complete.suggest.window import scan_window
 
 _SHORT = 8
 _LEADING_CLOSERS = re.compile(r"(?:[ \t]*\n)+[ \t]*([)\]}])[)\]}]*")
@@ -60,7 +61,7 @@ def split_right(before: str, after: str, frozen_suffix: str | None, facts: Langu
 def _own_closers(before: str, below: str, facts: LanguageFacts, tab_width: int) -> str:
     """The closers that begin the next non-blank line, if they close the innermost bracket open at the cursor."""
     found = _LEADING_CLOSERS.match(below)
-    opened = scan(before, facts).opened
+    opened = scan_window(before, facts).opened
     if found is None or not opened or OPENERS.get(before[opened[-1]]) != found.group(1):
         return ""
     line_start = before.rfind("\n", 0, opened[-1]) + 1
@@ -151,7 +152,7 @@ def fit(text: str, before: str, rest: str, closers: str, facts: LanguageFacts) -
     if facts.char_quote and rest[:1] == "'" and before[-1:] == "'":
         return re.split(r"(?<!\\)'", text, maxsplit=1)[0]
     wall = rest + closers
-    state = scan(before, facts).end
+    state = scan_window(before, facts).end
     whole = scan(text, facts, state)
     if not wall:
         for o in whole.outer:

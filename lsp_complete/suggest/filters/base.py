@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from lsp_complete.suggest.language import LanguageFacts
 from lsp_complete.suggest.lines import IndentStyle
-from lsp_complete.suggest.scan import State, scan
+from lsp_complete.suggest.scan import State
+from lsp_complete.suggest.window import scan_window
 
 ParsesOk = Callable[[str], "bool | None"]
 """(inserted text) → False if the document with it parses worse than without, None if unknown. Line ends as
@@ -79,7 +80,7 @@ class Context:
 
 def with_state(ctx: Context) -> Context:
     """The context with `state` computed from the text before the cursor."""
-    return replace(ctx, state=scan(ctx.before, ctx.facts).end)
+    return replace(ctx, state=scan_window(ctx.before, ctx.facts).end)
 
 
 Filter = Callable[[Suggestion, Context], "Suggestion | Drop"]
