@@ -24,11 +24,11 @@ NAME_MODES = ("off", "rank", "trim", "hold")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How to choose. level: "eager" | "balanced" | "quiet". known: whether a name exists at this place (scopes,
+    """How to choose. level: "eager" | "balanced" | "quiet", or a level of one's own. known: whether a name exists at this place (scopes,
     imports, index, document); None judges no names. names: "off", "rank" (unknown names lower the rank), "trim" (and end
     the text before the first), "hold" (and drop a text that has one). penalty: ranking cost of only unknown names."""
 
-    level: str = "balanced"
+    level: str | Level = "balanced"
     known: Known | None = None
     names: str = "rank"
     penalty: float = 1.0
@@ -55,17 +55,23 @@ class Choice:
 
 
 def choose(
-    candidates: Sequence[Scored], stops: Sequence[str], ctx: PolishContext, policy: Policy, reference: str = ""
+    candidates: Sequence[Scored],
+    stops: Sequence[str],
+    ctx: PolishContext,
+    policy: Policy,
+    reference: str = "",
+    typed: str = "",
 ) -> tuple[Choice, ...]:
     """What to offer, best first; one `Choice` with an empty text and a reason if nothing is worth it.
 
     candidates and stops run in parallel (`engine.api.Candidate`). reference: the reference model's latest suggestion
     that still holds here ("" without one); it takes the first place where every candidate consists of habits.
+    typed: what was typed since generation began (a joined request); `ctx` is the place after it.
     """
     if len(stops) != len(candidates):
         raise ValueError("candidates and stops must run in parallel")
-    level = level_of(policy.level)
-    tried = [_one(i, c, stops[i], ctx, policy, level) for i, c in enumerate(candidates)]
+    level = level_of(policy.level) if isinstance(policy.level, str) else policy.level
+    tried = [_one(i, c, stops[i], ctx, policy, level, typed.encode()) for i, c in enumerate(candidates)]
     penalties = [unknown_penalty(t.text, _as_names(t), policy.penalty) if policy.names != "off" else 0.0 for t in tried]
     order = rank(candidates, [t.text for t in tried], penalties)
     if not order:
@@ -79,8 +85,12 @@ def _as_names(choice: Choice) -> tuple[Name, ...]:
     return tuple(Name(x, 0, 0, False) for x in choice.unknown)
 
 
-def _one(i: int, c: Scored, stop: str, ctx: PolishContext, policy: Policy, level: Level) -> Choice:
+def _one(
+    i: int, c: Scored, stop: str, ctx: PolishContext, policy: Policy, level: Level, typed: bytes
+) -> Choice:
     line = first_line(c, level)
+    if not c.text.startswith(typed):
+        return Choice(i, "", "", "typed_otherwise", (), line.sum, line.mean)
     raw, why = c.text, stop
     if not ctx.explicit:
         if not confident(c, level):
@@ -88,9 +98,9 @@ def _one(i: int, c: Scored, stop: str, ctx: PolishContext, policy: Policy, level
         keep = cut_point(c, level)
         if keep < len(raw):
             raw, why = raw[:keep], "lines"
-        if not raw.strip():
+        if not raw[len(typed) :].strip():
             return Choice(i, "", "", "unsure" if c.text.strip() else "empty", (), line.sum, line.mean)
-    done = polish(RawCandidate(raw, why), ctx)
+    done = polish(RawCandidate(raw[len(typed) :], why), ctx)
     unknown = _unknown(done.text, ctx, policy)
     if unknown and policy.names == "hold" and not ctx.explicit:
         return Choice(i, "", done.full, "unknown_name", done.changed_by, line.sum, line.mean)

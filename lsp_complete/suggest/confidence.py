@@ -27,6 +27,7 @@ LENGTH_POWER = 0.7
 class Level:
     """One row of the table; see the note in `data/confidence.json`. None means "no floor"."""
 
+    first_token: float | None
     token: float
     line: float
     sum: float | None
@@ -89,35 +90,30 @@ def first_line(c: Scored, level: Level) -> FirstLine:
 
 
 def cut_point(c: Scored, level: Level) -> int:
-    """Bytes of the text to keep: up to the first token below `token`, or to the end of the last line before one
-    whose mean falls below `line`. 0 means nothing is left."""
-    keep = len(c.text)
+    """Bytes of the text to keep: the first line up to the first token below `first_token`, later lines
+    up to the first with a token below `token` or a mean below `line`. 0 means nothing is left."""
+    first = _first_line_end(c.text)
     for i, value in enumerate(c.logprobs):
         start = c.offsets[i - 1] if i else 0
-        if value < level.token and (start > 0 or c.offsets[i] > 0):
-            keep = min(keep, start)
+        if start >= first:
             break
-    keep = min(keep, _unsure_line(c, level))
-    if keep >= len(c.text):
-        return len(c.text)
-    first = _first_line_end(c.text)
-    if keep > first:
-        return c.text.rfind(b"\n", 0, keep + 1)
-    return _word_start(c.text, keep)
+        if level.first_token is not None and value < level.first_token and c.offsets[i] > 0:
+            return _word_start(c.text, start)
+    return _unsure_line(c, level, first)
 
 
-def _unsure_line(c: Scored, level: Level) -> int:
-    """Offset of the line end before the first later line that is unsure on average, or the whole length."""
-    end, i = _first_line_end(c.text), 0
+def _unsure_line(c: Scored, level: Level, end: int) -> int:
+    """Offset of the line end before the first later line that is unsure, or the whole length."""
+    i = 0
     while end < len(c.text):
         stop = c.text.find(b"\n", end + 1)
         stop = len(c.text) if stop < 0 else stop
         values = []
-        while i < len(c.offsets) and c.offsets[i] <= stop:
+        while i < len(c.offsets) and (c.offsets[i - 1] if i else 0) < stop:
             if c.offsets[i] > end:
                 values.append(c.logprobs[i])
             i += 1
-        if values and sum(values) / len(values) < level.line:
+        if values and (min(values) < level.token or sum(values) / len(values) < level.line):
             return end
         end = stop
     return len(c.text)

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from lsp_complete.suggest.choose import Policy, choose
-from lsp_complete.suggest.confidence import Scored
+from lsp_complete.suggest.confidence import Level, Scored
 from lsp_complete.suggest.pipeline import PolishContext
 
+STRICT = Level(first_token=None, token=-2.0, line=-1.0, sum=-1.0, mean=-0.5, mass=0.0)
+OPEN = Level(first_token=None, token=-9.0, line=-9.0, sum=None, mean=None, mass=0.0)
 HERE = PolishContext("python", "width = 1\nrate = 2\nprice = ", "\n")
 
 
@@ -20,14 +22,14 @@ def _one(text: str, *logprobs: float) -> Scored:
 
 
 def _texts(*candidates: Scored, policy: Policy | None = None, ctx: PolishContext = HERE, reference: str = "") -> list[str]:
-    chosen = choose(candidates, ["line"] * len(candidates), ctx, policy or Policy("quiet"), reference)
+    chosen = choose(candidates, ["line"] * len(candidates), ctx, policy or Policy(STRICT), reference)
     return [c.text or c.reason for c in chosen]
 
 
 def test_the_unsure_is_held_back_unless_asked_for() -> None:
     unsure = _one("width * rate", -3.0, -3.0)
     assert _texts(unsure) == ["unsure"]
-    assert _texts(unsure, policy=Policy("eager")) == ["width * rate"]
+    assert _texts(unsure, policy=Policy(OPEN)) == ["width * rate"]
     assert _texts(unsure, ctx=replace(HERE, explicit=True)) == ["width * rate"]
 
 
@@ -41,10 +43,10 @@ def test_unknown_names_rank_lower_or_are_cut_or_held() -> None:
     bad, good = _one("wdith * rate", -0.1), _one("width * rate", -0.2)
     known = {"width", "rate"}.__contains__
     assert _texts(bad, good) == ["wdith * rate", "width * rate"]
-    assert _texts(bad, good, policy=Policy("quiet", known)) == ["width * rate", "wdith * rate"]
+    assert _texts(bad, good, policy=Policy(STRICT, known)) == ["width * rate", "wdith * rate"]
     late = _one("width * wrong", -0.1)
-    assert _texts(late, policy=Policy("quiet", known, "trim")) == ["width"]
-    assert _texts(late, policy=Policy("quiet", known, "hold")) == ["unknown_name"]
+    assert _texts(late, policy=Policy(STRICT, known, "trim")) == ["width"]
+    assert _texts(late, policy=Policy(STRICT, known, "hold")) == ["unknown_name"]
 
 
 def test_habits_give_way_to_another_candidate_or_the_reference() -> None:
@@ -52,7 +54,7 @@ def test_habits_give_way_to_another_candidate_or_the_reference() -> None:
     assert _texts(dull, good) == ["width * rate", "result + temp"]
     assert _texts(dull, reference="rate * width") == ["rate * width", "result + temp"]
     assert _texts(dull) == ["result + temp"]
-    assert _texts(dull, good, policy=Policy("quiet", guard_habits=False))[0] == "result + temp"
+    assert _texts(dull, good, policy=Policy(STRICT, guard_habits=False))[0] == "result + temp"
 
 
 def test_nothing_to_choose_from_has_a_reason() -> None:
@@ -63,3 +65,11 @@ def test_nothing_to_choose_from_has_a_reason() -> None:
         choose([], ["line"], HERE, Policy())
     with pytest.raises(ValueError, match="names"):
         Policy(names="guess")
+
+
+def test_a_joined_request_takes_what_is_left() -> None:
+    ctx = replace(HERE, before=HERE.before + "wid")
+    chosen = choose([_one("width * rate", -0.1)], ["line"], ctx, Policy(STRICT), typed="wid")
+    assert [c.text for c in chosen] == ["th * rate"]
+    chosen = choose([_one("width * rate", -0.1)], ["line"], ctx, Policy(STRICT), typed="x")
+    assert chosen[0].reason == "typed_otherwise"

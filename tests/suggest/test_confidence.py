@@ -17,7 +17,7 @@ from lsp_complete.suggest.confidence import (
     rank,
 )
 
-STRICT = Level(token=-2.0, line=-1.0, sum=-1.5, mean=-0.5, mass=0.0)
+STRICT = Level(first_token=-2.0, token=-2.0, line=-1.0, sum=-1.5, mean=-0.5, mass=0.0)
 
 
 def _scored(*parts: tuple[str, float]) -> Scored:
@@ -32,7 +32,8 @@ def test_the_table_has_three_levels_from_open_to_strict() -> None:
     table = levels()
     assert list(table) == ["eager", "balanced", "quiet"]
     assert table["eager"].token < table["balanced"].token < table["quiet"].token
-    assert table["eager"].sum is None
+    sums = [level.sum for level in table.values()]
+    assert all(x is not None for x in sums) and sums == sorted(sums, key=lambda x: x or 0.0)
     assert level_of("no such level") == table["balanced"]
 
 
@@ -46,6 +47,9 @@ def test_cut_before_the_unsure_token_at_a_word_start() -> None:
 def test_past_the_first_line_the_cut_is_at_a_line_end() -> None:
     c = _scored(("a = 1", -0.1), ("\n", -0.1), ("b", -0.1), (" = 2", -9.0), ("\nc", -0.1))
     assert c.text[: cut_point(c, STRICT)] == b"a = 1"
+    assert c.text[: cut_point(c, level_of("eager"))] == b"a = 1"
+    c = _scored(("a = 1", -9.0), ("\n", -0.1), ("b = 2", -0.1))
+    assert cut_point(c, level_of("quiet")) == len(c.text)
     c = _scored(("a = 1", -0.1), ("\nb = ", -1.9), ("2", -1.9), ("\nc", -0.1))
     assert c.text[: cut_point(c, STRICT)] == b"a = 1"
 
@@ -54,7 +58,7 @@ def test_healed_tokens_count_for_the_first_line_and_are_never_cut() -> None:
     c = Scored(b"bar()", (-9.0, -0.1), (0.01, 1.0), (0, 5))
     assert cut_point(c, STRICT) == 5
     assert first_line(c, STRICT).sum == pytest.approx(-9.1)
-    weighted = Level(-2.0, -1.0, None, None, mass=1.0)
+    weighted = Level(None, -2.0, -1.0, None, None, mass=1.0)
     assert first_line(c, weighted).sum < -13.0
 
 
