@@ -15,17 +15,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from lsp_complete.engine.api import Completion, CompletionRequest, DeltaCallback, ModelInfo, StateCallback
 from lsp_complete.engine.connection import Connection, Dialer, VersionMismatch, connect
 from lsp_complete.engine.launch import EngineLaunch, Spawn, spawn
 from lsp_complete.engine.paths import WINDOWS, Endpoint, endpoint_name, file_stamp, runtime_directory
+from lsp_complete.engine.retry import Busy, ClientRules, Sleep, ToldToStop, back_off, kill
 from lsp_complete.engine.transport import NotListening
 from lsp_complete.engine.wire import from_json, to_json
 from lsp_complete.errors import (
@@ -34,49 +32,12 @@ from lsp_complete.errors import (
     MemoryPlanError,
     ModelError,
     ProtocolError,
+    RequestFailed,
 )
 
 log = logging.getLogger(__name__)
 
-Sleep = Callable[[float], Awaitable[None]]
 _SALTS = 4
-
-
-class _Busy(EngineUnavailable):
-    """Another process holds the engine's lock but does not listen (yet, or any more)."""
-
-
-class _Told(EngineUnavailable):
-    """The user stopped the engine."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientRules:
-    """Times in seconds. first_delay_s doubles with every early death up to max_delay_s (max_busy_s while another process
-    holds the lock). stable_s: life after which an engine's death counts as the first again. max_failures: tries
-    without ever getting ready. grace_s: beyond a request's own limit (more than the
-    engine's own, which ends it in a better way). handshake_s: for an engine to say welcome.
-    """
-
-    first_delay_s: float = 0.1
-    max_delay_s: float = 30.0
-    max_busy_s: float = 1.0
-    stable_s: float = 60.0
-    max_failures: int = 5
-    grace_s: float = 45.0
-    handshake_s: float = 15.0
-
-
-def back_off(rules: ClientRules, deaths: int, busy: bool) -> float:
-    """Seconds to wait after the `deaths`-th early death in a row (from 1)."""
-    limit = rules.max_busy_s if busy else rules.max_delay_s
-    return min(rules.first_delay_s * 2.0 ** min(max(deaths - 1, 0), 30), limit)
-
-
-def kill(pid: int) -> None:
-    """End a hung engine process of ours."""
-    if pid > 1 and pid != os.getpid():
-        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 class EngineClient:
@@ -122,7 +83,10 @@ class EngineClient:
         connection = self._usable()
         fields = {"request": to_json(request), "deltas": on_delta is not None}
         limit = request.time_limit_ms / 1000.0 + self._rules.grace_s
-        value = await self._guarded(connection, limit, connection.call("complete", fields, on_delta))
+        try:
+            value = await self._guarded(connection, limit, connection.call("complete", fields, on_delta))
+        except ProtocolError as error:
+            raise RequestFailed(f"the request cannot be sent: {error}") from None
         try:
             return from_json(Completion, value)
         except ProtocolError as error:
@@ -192,11 +156,11 @@ class EngineClient:
             except (ModelError, MemoryPlanError) as error:
                 self._give_up("failed", error)
                 return
-            except _Told as error:
+            except ToldToStop as error:
                 self._give_up("stopped", error)
                 return
             except LspCompleteError as error:
-                reason, busy = str(error), isinstance(error, _Busy)
+                reason, busy = str(error), isinstance(error, Busy)
                 deaths, failures = deaths + 1, failures + (0 if busy else 1)
                 if failures >= self._rules.max_failures:
                     text = f"the engine could not be started {failures} times; last: {reason}"
@@ -222,7 +186,7 @@ class EngineClient:
             self._connection = None
             await connection.close()
             if connection.told_to_stop:
-                raise _Told(f"{connection.reason}; start it by `lsp-complete engine start`")
+                raise ToldToStop(f"{connection.reason}; start it by `lsp-complete engine start`")
         return began, connection.reason
 
     def _endpoint(self, salt: int) -> Endpoint:
@@ -249,7 +213,7 @@ class EngineClient:
             return await self._dial(endpoint)
         except NotListening as error:
             if started == "busy":
-                raise _Busy("another engine process is starting or ending") from None
+                raise Busy("another engine process is starting or ending") from None
             raise EngineUnavailable(str(error)) from None
 
     async def _dial(self, endpoint: Endpoint) -> Connection:

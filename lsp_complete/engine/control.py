@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lsp_complete.engine.api import ModelInfo
-from lsp_complete.engine.client import EngineClient, Sleep, kill
+from lsp_complete.engine.client import EngineClient
 from lsp_complete.engine.connection import Connection, Dialer, VersionMismatch, connect
 from lsp_complete.engine.launch import EngineLaunch, Spawn, spawn
 from lsp_complete.engine.logs import tail
 from lsp_complete.engine.paths import WINDOWS, Endpoint, endpoint_names, log_directory, runtime_directory
+from lsp_complete.engine.retry import Sleep, kill
 from lsp_complete.engine.wire import from_json
 from lsp_complete.errors import EngineUnavailable, LspCompleteError
 

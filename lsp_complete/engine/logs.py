@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -100,14 +101,13 @@ class PrivateLog(logging.Handler):
             return
         os.close(self._fd)
         self._fd = -1
-        try:
+        with contextlib.suppress(OSError):  # then the file grows on, which is better than no log
             for n in range(self._keep, 0, -1):
                 older = self.path.with_name(f"{self.path.name}.{n}")
                 newer = self.path if n == 1 else self.path.with_name(f"{self.path.name}.{n - 1}")
                 if newer.exists():
                     os.replace(newer, older)
-        finally:
-            self._open()
+        self._open()
 
     def close(self) -> None:
         """Close the file. Standard error, if taken, stays on it."""

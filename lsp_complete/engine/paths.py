@@ -99,7 +99,7 @@ def runtime_candidates() -> list[Path]:
     if WINDOWS:
         return [Path(platformdirs.user_cache_dir(APP, appauthor=False)) / "run"]
     session = os.environ.get("XDG_RUNTIME_DIR")
-    if session and Path(session).is_absolute():
+    if session and Path(session).is_absolute() and Path(session).is_dir():
         found.append(Path(session) / APP)
     found.append(Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}")
     found.append(Path(platformdirs.user_cache_dir(APP)) / "run")

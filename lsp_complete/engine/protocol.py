@@ -48,7 +48,6 @@ _KINDS: tuple[tuple[str, type[LspCompleteError]], ...] = (
     ("memory", MemoryPlanError),
     ("model", ModelError),
     ("request", RequestFailed),
-    ("protocol", ProtocolError),
     ("unavailable", EngineUnavailable),
 )
 
@@ -143,6 +142,8 @@ def error_message(request: int, error: BaseException) -> Message:
     for kind, cls in _KINDS:
         if isinstance(error, cls):
             return {"t": "error", "id": request, "kind": kind, "message": str(error)}
+    if isinstance(error, LspCompleteError):
+        return {"t": "error", "id": request, "kind": "request", "message": str(error)}
     text = f"the engine failed this request ({type(error).__name__}); see `lsp-complete engine logs`"
     return {"t": "error", "id": request, "kind": "request", "message": text}
 

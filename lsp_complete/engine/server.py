@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -254,7 +255,7 @@ class EngineServer:
             "state": "failed" if self.failure else "ready" if self._model.done() else "loading",
             "uptime_s": round(self._clock() - self._started, 3),
             "clients": self._clients(),
-            "in_flight": sum(len(s.work) for s in self.sessions),
+            "in_flight": sum(w.overdue_at < math.inf for s in self.sessions for w in s.work.values()),
             "served": self._served,
             "failed": self._failed,
             "cancelled": self._cancelled,

@@ -86,7 +86,7 @@ class Host(Protocol):
 
 @dataclass(slots=True)
 class Work:
-    """One running request. overdue_at: monotonic seconds after which the engine counts as hung; inf: no limit."""
+    """One running request. overdue_at: monotonic seconds after which the engine counts as hung; inf for what is no completion."""
 
     task: asyncio.Task[None]
     overdue_at: float

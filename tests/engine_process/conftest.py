@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from lsp_complete.engine.api import CompletionRequest
-from lsp_complete.engine.client import ClientRules, EngineClient
+from lsp_complete.engine.client import EngineClient
 from lsp_complete.engine.connection import Connection, Dialer, dial
 from lsp_complete.engine.fake import ScriptedEngine
 from lsp_complete.engine.launch import EngineLaunch, ServeRules
 from lsp_complete.engine.paths import Endpoint
+from lsp_complete.engine.retry import ClientRules
 from lsp_complete.engine.server import EngineServer
 from lsp_complete.engine.transport import Peer, acquire, peer_of
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lsp_complete.engine.client import ClientRules, EngineClient, back_off, kill
+from lsp_complete.engine.client import EngineClient
 from lsp_complete.engine.connection import Dialer
 from lsp_complete.engine.fake import ScriptedEngine
 from lsp_complete.engine.launch import EngineLaunch
 from lsp_complete.engine.paths import Endpoint
+from lsp_complete.engine.retry import ClientRules, back_off, kill
 from lsp_complete.engine.server import EngineServer
 from lsp_complete.engine.transport import acquire
 from lsp_complete.errors import EngineUnavailable, MemoryPlanError, ModelError, RequestFailed
@@ -390,6 +392,15 @@ async def test_one_bad_request_fails_alone(processes: Processes, make_client: Ma
     with pytest.raises(RequestFailed, match="too long"):
         await client.complete(REQUEST)
     assert (await client.complete(REQUEST)).candidates[0].text == b"fine"
+
+
+async def test_a_request_too_large_to_send_fails_alone(processes: Processes, make_client: MakeClient) -> None:
+    client = make_client()
+    await client.info()
+    for bad in (replace(REQUEST, prompt=tuple(range(10**6))), replace(REQUEST, temperature=float("nan"))):
+        with pytest.raises(RequestFailed, match="cannot be sent"):
+            await client.complete(bad)
+    assert (await client.complete(REQUEST)).candidates and len(processes.servers) == 1
 
 
 async def test_close_leaves_the_engine_to_others(

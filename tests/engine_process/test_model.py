@@ -12,9 +12,10 @@ import platformdirs
 import pytest
 
 from lsp_complete.engine.api import CompletionRequest, StopRules
-from lsp_complete.engine.client import ClientRules, EngineClient
+from lsp_complete.engine.client import EngineClient
 from lsp_complete.engine.launch import EngineLaunch
 from lsp_complete.engine.options import EngineOptions
+from lsp_complete.engine.retry import ClientRules
 from lsp_complete.engine.vocab import load_vocab
 from lsp_complete.errors import EngineUnavailable, ModelError
 
@@ -24,12 +25,20 @@ from .test_process import ended, lock_holders, pid_of
 pytestmark = pytest.mark.model
 MODEL = Path(platformdirs.user_cache_dir("lsp-complete")) / "models" / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
 CODE = "def add(a: int, b: int) -> int:\n    return a"
+PATIENT = 110_000.0
+"""Milliseconds: a loaded machine must not change a text by the time limit."""
 MakeModel = Callable[..., EngineClient]
 
 
 def launch_of(run_dir: Path, model: Path = MODEL) -> EngineLaunch:
     options = EngineOptions(str(model), context=2048, slots=4, threads=2, host_cache_bytes=0)
     return EngineLaunch(str(model), options.as_dict(), log_directory=str(run_dir / "logs"))
+
+
+def endless_request(prompt: tuple[int, ...]) -> CompletionRequest:
+    """Hot enough to ramble on until it is stopped."""
+    rules = StopRules("free", max_lines=10_000)
+    return CompletionRequest(prompt, max_tokens=1500, time_limit_ms=PATIENT, stop=rules, temperature=2.0, seed=1)
 
 
 @pytest.fixture
@@ -62,12 +71,12 @@ async def test_completes_and_survives_sigkill_in_mid_request(
     client = make_model()
     pid = await pid_of(client)
     seen: list[bytes] = []
-    first = await client.complete(CompletionRequest(prompt, max_tokens=16), seen.append)
+    first = await client.complete(CompletionRequest(prompt, max_tokens=16, time_limit_ms=PATIENT), seen.append)
     text = first.candidates[0].text
     assert b"b" in text and b"".join(seen).startswith(text[:1])
 
     begun = asyncio.Event()
-    endless = CompletionRequest(prompt, max_tokens=1000, stop=StopRules("free", max_lines=1000), temperature=2.0, seed=1)
+    endless = endless_request(prompt)
     task = asyncio.create_task(client.complete(endless, lambda data: begun.set()))
     await begun.wait()
     os.kill(pid, signal.SIGKILL)
@@ -77,7 +86,7 @@ async def test_completes_and_survives_sigkill_in_mid_request(
         await client.complete(endless)
 
     assert await pid_of(client) != pid
-    again = await client.complete(CompletionRequest(prompt, max_tokens=16))
+    again = await client.complete(CompletionRequest(prompt, max_tokens=16, time_limit_ms=PATIENT))
     assert again.candidates[0].text == text
     assert states.names == ["starting", "ready", "restarting", "ready"]
 
@@ -85,7 +94,7 @@ async def test_completes_and_survives_sigkill_in_mid_request(
 async def test_ten_clients_share_one_process_and_its_prompt(make_model: MakeModel, prompt: tuple[int, ...]) -> None:
     clients = [make_model(on_state=None) for _ in range(10)]
     pids = await asyncio.gather(*(pid_of(c) for c in clients))
-    answers = [await c.complete(CompletionRequest(prompt, max_tokens=8)) for c in clients]
+    answers = [await c.complete(CompletionRequest(prompt, max_tokens=8, time_limit_ms=PATIENT)) for c in clients]
     assert len(set(pids)) == 1
     assert len({a.candidates[0].text for a in answers}) == 1
     assert all(a.timing.reused >= len(prompt) - 1 for a in answers[1:])
@@ -96,13 +105,12 @@ async def test_a_vanished_client_frees_the_engine(make_model: MakeModel, prompt:
     await leaves.info()
     await stays.info()
     begun = asyncio.Event()
-    endless = CompletionRequest(prompt, max_tokens=1500, time_limit_ms=300_000, stop=StopRules("free"), temperature=2.0)
-    task = asyncio.create_task(leaves.complete(endless, lambda data: begun.set()))
+    task = asyncio.create_task(leaves.complete(endless_request(prompt), lambda data: begun.set()))
     await begun.wait()
     leaves._connection.cut("vanished")
     with pytest.raises(EngineUnavailable):
         await task
-    assert (await stays.complete(CompletionRequest(prompt, max_tokens=8))).candidates[0].text
+    assert (await stays.complete(CompletionRequest(prompt, max_tokens=8, time_limit_ms=PATIENT))).candidates[0].text
     stats = await stays.stats()
     assert stats["process"]["cancelled"] == 1 and stats["running"] == 0
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from lsp_complete.engine import control
-from lsp_complete.engine.client import ClientRules, EngineClient
+from lsp_complete.engine.client import EngineClient
 from lsp_complete.engine.launch import EngineLaunch, ServeRules, child_environment, spawn
 from lsp_complete.engine.paths import Endpoint, endpoint_names
+from lsp_complete.engine.retry import ClientRules
 from lsp_complete.engine.serve import load_factory, main, read_setup
 from lsp_complete.errors import EngineUnavailable, ModelError
 
@@ -101,6 +102,18 @@ async def test_a_process_of_its_own_that_tells_nobody_its_settings(launch_of, ma
     for name in ("cmdline", "environ"):
         assert b"secret" not in proc(pid, name)
     assert proc(pid, "oom_score_adj").strip() == b"500"
+
+
+async def test_over_loopback_tcp_as_on_windows(launch_of, make_real: MakeReal, run_dir: Path) -> None:
+    one, two = make_real(launch_of(), tcp=True), make_real(launch_of(), tcp=True)
+    assert await pid_of(one) == await pid_of(two)
+    pid = await pid_of(one)
+    os.kill(pid, signal.SIGKILL)
+    await ended(pid)
+    if one._connection is not None:
+        await one._connection.lost.wait()
+    assert await pid_of(one) != pid
+    assert [s.state for s in await control.find_all(run_dir, True)] == ["ready"]
 
 
 async def test_the_log_is_private_and_holds_no_user_text(launch_of, make_real: MakeReal, run_dir: Path) -> None:

@@ -104,11 +104,15 @@ def test_values_outside_json_cannot_be_sent() -> None:
 
 
 @pytest.mark.parametrize("error", [
-    EngineUnavailable("a"), RequestFailed("b"), ModelError("c"), MemoryPlanError("d"), ProtocolError("e"),
+    EngineUnavailable("a"), RequestFailed("b"), ModelError("c"), MemoryPlanError("d"),
 ])  # fmt: skip
 def test_errors_keep_kind_and_words(error: Exception) -> None:
     back = error_from(error_message(3, error))
     assert type(back) is type(error) and str(back) == str(error)
+
+
+def test_an_answer_that_cannot_be_sent_fails_its_request() -> None:
+    assert isinstance(error_from(error_message(3, ProtocolError("too large"))), RequestFailed)
 
 
 def test_an_unexpected_error_does_not_carry_its_words() -> None:
