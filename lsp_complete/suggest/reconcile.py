@@ -98,10 +98,11 @@ def _repeats(lines: list[str], following: list[str], tab_width: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Wall:
-    """The text that stays, what it leaves open now, and how many of its closers fit nothing already."""
+    """The text that stays, what it may leave open, and how many of its closers fit nothing already. ends: the state
+    it leaves now, and where the cursor's string is closed nowhere, also the one with the string closed."""
 
     text: str
-    end: State
+    ends: tuple[State, ...]
     misfits: int
     on_line: bool
 
@@ -111,7 +112,7 @@ def _fits(part: Scan, wall: _Wall, facts: LanguageFacts, unfinished: bool) -> bo
     follows on the cursor's line the suggestion may leave a bracket of its own open; the next lines will close it."""
     bad = sum(1 for o in part.outer if o.fits is False or (o.fits is None and o.char != "}"))
     after = scan(wall.text, facts, part.end)
-    if bad + sum(1 for o in after.outer if o.fits is not True) <= wall.misfits and after.end == wall.end:
+    if bad + sum(1 for o in after.outer if o.fits is not True) <= wall.misfits and after.end in wall.ends:
         return True
     return unfinished and not wall.on_line and not bad and not part.outer and not part.end.string
 
@@ -161,7 +162,10 @@ def fit(text: str, before: str, rest: str, closers: str, facts: LanguageFacts) -
         return text
     base = scan(wall, facts, state)
     misfits = sum(1 for o in base.outer if o.fits is not True)
-    stays = _Wall(wall, base.end, misfits, bool(rest))
+    ends = [base.end]
+    if state.string and state.string not in rest:
+        ends.append(scan(wall, facts, State(state.stack)).end)
+    stays = _Wall(wall, tuple(ends), misfits, bool(rest))
     overlaps = [*_overlaps(text, wall), *_loose_overlap(text, wall), len(text)]
     cuts = [o.offset for o in reversed(whole.outer)]
     if whole.string_end > 0 and state.string:

@@ -18,6 +18,7 @@ CASES = [
     ("python", "foo(\n    a,\n    ", "\n)\n", "b)", "b"),
     ("python", 'x = "ab', '"', 'c"', "c"),
     ("python", "def f():\n    ", "\n", "return 1)", "return 1"),
+    ("python", "raise E('wid", ")", "th')", "th'"),
     ("typescript", "foo(", ")", "a), bar(b)", "a), bar(b"),
     ("typescript", "y = ", ";", "x + 1;", "x + 1"),
     ("typescript", "f(`a ", "`)", "${x}`)", "${x}"),
