@@ -55,6 +55,8 @@ def _record(state: State, part: Part) -> None:
         job.chunk = grown(job.chunk, state.options.n_batch)
     job.last_step = state.clock()
     state.served[job.client] = state.served.get(job.client, 0.0) + len(tokens)
+    if job.prefilling and not branch.pending and job.slot is not None:
+        job.slot.prompt_end = len(job.prompt)
     if job.max_tokens == 0 and not branch.pending:
         branch.done = True
 

@@ -187,6 +187,7 @@ def execute(state: State, step: Step) -> None:
     """Evaluate a planned batch and commit the result."""
     state.counters.steps += 1
     segments = [p.segment for p in step.parts]
+    started = state.clock()
     status = state.backend.decode(segments)
     while status is Status.NO_ROOM:
         victim = state.table.victim()
@@ -194,8 +195,11 @@ def execute(state: State, step: Step) -> None:
             _out_of_room(state, step)
             return
         evict(state, victim)
+        started = state.clock()
         status = state.backend.decode(segments)
     if status is Status.OK:
+        outputs = sum(s.outputs for s in segments)
+        state.rates.step(step.tokens, outputs, (state.clock() - started) * 1e3)
         commit_ok(state, step.parts)
     elif status is Status.ABORTED:
         commit_aborted(state, step.parts)

@@ -5,7 +5,7 @@ longest common prefix wins; least recently used ones go first when the limit is 
 a newer one is redundant and dropped (where tails can be dropped, the longer one serves both).
 
 Rules: engine thread only. Entries are of one model, one llama.cpp and one KV setting: they never leave the process here
-(`diskcache` carries fingerprints and digests). The state's length is counted, tokens included.
+(`diskprompts` carries fingerprints and digests). The state's length is counted, tokens included.
 """
 
 from __future__ import annotations

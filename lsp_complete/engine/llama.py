@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from lsp_complete.engine.fingerprint import engine_fingerprint, file_fingerprint
 from lsp_complete.engine.gguf_check import GgufHead, check_gguf
 from lsp_complete.engine.native import ERRORS
 from lsp_complete.engine.options import EngineOptions
+from lsp_complete.engine.threads import ThreadGovernor, default_threads, usable_cores
 from lsp_complete.engine.vocab import Vocab, init_native, meta
 from lsp_complete.errors import MemoryPlanError, ModelError
 
@@ -108,6 +110,8 @@ class LlamaBackend:
         self._rows: list[int] = []
         self._n_vocab = self._vocab.size
         self._info = _describe(self._model, options, head, self._n_ctx)
+        self._governor: ThreadGovernor | None = None
+        self._warm_up()
 
     @property
     def info(self) -> ModelInfo:
@@ -125,7 +129,39 @@ class LlamaBackend:
     def max_outputs(self) -> int:
         return MAX_OUTPUTS
 
+    def _warm_up(self) -> None:
+        """Touch all weights once, choose the number of threads, and begin to follow the load."""
+        limit = self._options.threads or self._best_threads()
+        self.set_threads(limit, limit)
+        self._time_one_token()
+        if not self._options.threads and self._options.remeasure_threads and not self._info.gpu:
+            self._governor = ThreadGovernor(limit, len(usable_cores()))
+
+    def _best_threads(self) -> int:
+        """Physical cores, unless measuring says otherwise where cores differ or have hyper-threads."""
+        physical, logical = default_threads(), len(usable_cores())
+        choices = sorted({physical, logical, max(1, physical // 2)} if physical > 4 else {physical, logical})
+        if len(choices) == 1:
+            return physical
+        self._time_one_token()
+        timed: dict[int, float] = {}
+        for count in choices:
+            self.set_threads(count, count)
+            timed[count] = min(self._time_one_token() for _ in range(3))
+        return min(timed, key=lambda count: timed[count])
+
+    def _time_one_token(self) -> float:
+        started = time.perf_counter()
+        if self.decode([Segment(0, 0, (0,), 1)]) is not Status.OK:
+            raise ModelError(
+                f"{self._options.model_path} was loaded but cannot be evaluated: {ERRORS.take()}"
+            )
+        self.seq_rm(0, 0)
+        return time.perf_counter() - started
+
     def decode(self, segments: Sequence[Segment]) -> Status:
+        if self._governor is not None and self._governor.update(time.monotonic()):
+            self.set_threads(self._governor.threads, self._governor.threads)
         for s in segments:
             if not 0 <= s.seq < self.sequences:
                 raise ValueError(f"sequence {s.seq} is outside 0 … {self.sequences - 1}")
@@ -232,14 +268,6 @@ def _make_context(model: int, options: EngineOptions, flag: _AbortFlag) -> tuple
                 f"model: {ERRORS.take() or 'not enough memory'}. Choose a smaller model or free some memory."
             )
         size //= 2
-
-
-def default_threads() -> int:
-    """Physical cores that this process may use (hyper-threads do not help matrix products)."""
-    import psutil
-
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
 
 
 def _describe(model: int, options: EngineOptions, head: GgufHead, context: int) -> ModelInfo:

@@ -64,7 +64,8 @@ class LocalEngine:
             raise EngineUnavailable("the engine is closed; start a new one")
         await self.start()
         assert self._ready is not None
-        return await asyncio.shield(self._ready)
+        loaded = await asyncio.shield(self._ready)
+        return loaded if self._runner is None else self._runner.info(loaded)
 
     async def complete(
         self, request: CompletionRequest, on_delta: DeltaCallback | None = None, *, client: str = ""

@@ -16,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from lsp_complete.engine.api import Completion, CompletionRequest, DeltaCallback, ModelInfo
 from lsp_complete.engine.backend import Backend
@@ -25,10 +25,13 @@ from lsp_complete.engine.job import Job
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.proposer import Proposer
 from lsp_complete.engine.schedule import may_preempt
-from lsp_complete.engine.state import State, fail_job, integrity, make_state
+from lsp_complete.engine.state import State, fail_job, integrity, make_state, save_one, vacate
 from lsp_complete.errors import EngineUnavailable, LspCompleteError, RequestFailed
 
 _log = logging.getLogger(__name__)
+
+_REST_S = 0.5
+"""After so long without work prompts are saved to disk, one at a time."""
 
 
 class Runner:
@@ -120,6 +123,13 @@ class Runner:
         if self._thread.is_alive():
             self._thread.join()
 
+    def info(self, loaded: ModelInfo) -> ModelInfo:
+        """What was loaded, with the speed measured so far. Any thread."""
+        state = self._state
+        if state is None:
+            return loaded
+        return replace(loaded, prefill_tps=state.rates.prefill_tps, decode_ms=state.rates.decode_ms)
+
     def stats(self) -> dict[str, object]:
         """A snapshot for display; numbers may be a step apart. Any thread."""
         state = self._state
@@ -128,7 +138,7 @@ class Runner:
         info = state.backend.info
         return {
             "state": "ready",
-            "model": asdict(info),
+            "model": asdict(self.info(info)),
             "counters": asdict(state.counters),
             "slots": [
                 {"slot": s.seq, "key": s.key, "tokens": len(s.tokens), "busy": s.owner is not None}
@@ -137,6 +147,8 @@ class Runner:
             "waiting": len(state.waiting) + len(self._inbox),
             "running": len(state.seated),
             "tokens": state.table.used_tokens(),
+            "rates": asdict(state.rates),
+            "disk_cache": {"entries": 0 if state.disk is None else len(state.disk)},
             "host_cache": {"entries": len(state.cache), "bytes": state.cache.bytes},
         }
 
@@ -210,10 +222,17 @@ class Runner:
                 self._running = None
 
     def _sleep(self, state: State) -> None:
-        """Wait until something arrives (deadlines arrive through `expire`)."""
-        with self._wake:
-            while not (self._closing or self._inbox or self._changed):
-                self._wake.wait()
+        """Wait until something arrives (deadlines arrive through `expire`); at rest, save prompts to disk."""
+        saving = state.disk is not None
+        while True:
+            with self._wake:
+                woken = self._wake.wait_for(self._wanted, _REST_S if saving else None)
+            if woken:
+                return
+            saving = save_one(state)
+
+    def _wanted(self) -> bool:
+        return bool(self._closing or self._inbox or self._changed)
 
     def _shut_down(self, state: State) -> None:
         gone = EngineUnavailable("the engine was closed")
@@ -223,6 +242,11 @@ class Runner:
             self._inbox.clear()
         for job in left:
             job.deliver(gone)
+            vacate(state, job)
+        while save_one(state, interval_s=0.0, wait_s=2.0):
+            pass
+        if state.disk is not None:
+            state.disk.close()
         for problem in integrity(state):
             _log.error("integrity: %s", problem)
         self._state = None

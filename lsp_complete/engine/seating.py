@@ -10,13 +10,15 @@ it is cleared and everything is evaluated. At least one token is left to evaluat
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from lsp_complete.engine.api import CompletionRequest, Priority
 from lsp_complete.engine.backend import Floats, Ints
 from lsp_complete.engine.job import Branch, Job
-from lsp_complete.engine.slots import Seat, Slot, usable_prefix, verify_reuse
+from lsp_complete.engine.slots import Seat, Slot, usable_length, verify_reuse
 from lsp_complete.engine.state import State, clear_slot, stash, vacate
 from lsp_complete.engine.stopping import Stopper
 from lsp_complete.errors import RequestFailed
@@ -64,6 +66,8 @@ def seat_job(state: State, job: Job) -> Floats | bool | None:
     restored = _restore(state, slot, history, seat.reuse)
     if restored:
         reuse = restored
+    elif not slot.tokens and seat.source is None:
+        reuse = 0  # nothing was there, or it had to go for a restore that failed
     elif seat.source is not None:
         reuse = _share(state, seat)
     else:
@@ -138,18 +142,50 @@ def _share(state: State, seat: Seat) -> int:
 
 def _restore(state: State, slot: Slot, history: Ints, have: int) -> int:
     """Put saved state into the slot if that saves enough; returns the usable length, 0 if nothing was restored."""
+    drop_tail = state.backend.info.can_drop_tail
     entry = state.cache.find(history, have + _RESTORE_GAIN)
-    if entry is None:
-        return 0
+    length = 0 if entry is None else usable_length(entry.tokens, history, drop_tail)
+    at_least = max(have, length) + _RESTORE_GAIN
+    on_disk = None if state.disk is None else state.disk.find(history, at_least, drop_tail)
+    if on_disk is not None and state.rates.worth_restoring(on_disk[1] - have, on_disk[0].size, disk=True):
+        assert state.disk is not None
+        disk, found = state.disk, on_disk[0]
+        if _put_back(
+            state, slot, found.tokens, lambda: disk.load(found), lambda: disk.drop(found), disk=True
+        ):
+            state.counters.restored_from_disk += on_disk[1]
+            return on_disk[1]
+    if entry is not None and state.rates.worth_restoring(length - have, entry.size, disk=False):
+        saved = entry
+        if _put_back(
+            state,
+            slot,
+            saved.tokens,
+            lambda: state.cache.load(saved),
+            lambda: state.cache.drop(saved),
+            disk=False,
+        ):
+            return length
+    return 0
+
+
+def _put_back(
+    state: State, slot: Slot, tokens: Ints, load: Callable[[], Any], drop: Callable[[], None], disk: bool
+) -> bool:
+    started = state.clock()
+    saved = load()
+    if saved is None:
+        return False
     stash(state, slot, len(slot.tokens))
     clear_slot(state, slot)
-    saved = state.cache.load(entry)
-    if saved is None or not state.backend.state_set(slot.seq, saved):
+    if not state.backend.state_set(slot.seq, saved) or state.backend.pos_max(slot.seq) + 1 != len(tokens):
         clear_slot(state, slot)
-        state.cache.drop(entry)
-        return 0
-    slot.extend(entry.tokens.tolist())
-    return usable_prefix(slot, history, state.backend.info.can_drop_tail)
+        drop()
+        return False
+    slot.extend(tokens.tolist())
+    slot.saved_at = started if disk else slot.saved_at
+    state.rates.restored(len(saved), (state.clock() - started) * 1e3, disk)
+    return True
 
 
 def _trim(state: State, slot: Slot, history: Ints, reuse: int) -> int:

@@ -28,7 +28,11 @@ _KEEP_FRACTION = 0.5
 
 @dataclass(slots=True)
 class Slot:
-    """One sequence. owner: the job that uses it now. memo: logits after the first `memo_at` tokens, if kept."""
+    """One sequence.
+
+    owner: the job that uses it now. memo: logits after the first `memo_at` tokens, if kept. prompt_end: length of
+    the last prompt that was evaluated to its end. saved_at: when it was last written to disk (engine clock).
+    """
 
     seq: int
     tokens: array[int] = field(default_factory=lambda: array("i"))
@@ -37,6 +41,8 @@ class Slot:
     used: int = 0
     memo_at: int = 0
     memo: Floats | None = None
+    prompt_end: int = 0
+    saved_at: float = float("-inf")
 
     @property
     def ids(self) -> Ints:
@@ -48,6 +54,8 @@ class Slot:
         del self.tokens[length:]
         if length < self.memo_at:
             self.memo, self.memo_at = None, 0
+        if length < self.prompt_end:
+            self.prompt_end = 0
 
     def extend(self, tokens: Iterable[int]) -> None:
         """Tokens were evaluated after the present ones."""
@@ -73,8 +81,13 @@ def common_prefix(a: Ints, b: Ints) -> int:
 
 def usable_prefix(slot: Slot, prompt: Ints, can_drop_tail: bool) -> int:
     """Tokens of this slot that the prompt can use. Without tail dropping: all of them or none."""
-    common = common_prefix(slot.ids, prompt)
-    if not can_drop_tail and (common < len(slot.tokens) or common >= len(prompt)):
+    return usable_length(slot.ids, prompt, can_drop_tail)
+
+
+def usable_length(have: Ints, prompt: Ints, can_drop_tail: bool) -> int:
+    """The same for bare ids."""
+    common = common_prefix(have, prompt)
+    if not can_drop_tail and (common < len(have) or common >= len(prompt)):
         return 0
     return common
 

@@ -10,16 +10,27 @@ from dataclasses import dataclass, field
 
 from lsp_complete.engine.api import Candidate, Completion, EngineTiming
 from lsp_complete.engine.backend import Backend
+from lsp_complete.engine.diskprompts import DiskCache
 from lsp_complete.engine.healing import Healing
 from lsp_complete.engine.hostcache import PromptCache
 from lsp_complete.engine.job import Job, rank
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.proposer import DraftProposer, Proposer
+from lsp_complete.engine.rates import Rates
 from lsp_complete.engine.sampling import Sampler
 from lsp_complete.engine.slots import Slot, SlotTable, check_integrity
 
 STASH_MIN = 128
 """A tail of fewer tokens is not worth saving when it is dropped."""
+
+SAVE_MIN = 256
+"""A prompt of fewer tokens is not worth a file."""
+
+SAVE_GAIN = 96
+"""A prompt is saved again only if so many of its tokens are not on disk yet."""
+
+SAVE_INTERVAL_S = 15.0
+"""While it is being worked with, a slot's prompt is written at most this often."""
 
 
 @dataclass(slots=True)
@@ -38,6 +49,8 @@ class Counters:
     reused: int = 0
     shared: int = 0
     restored: int = 0
+    restored_from_disk: int = 0
+    saved_to_disk: int = 0
     drafted: int = 0
     accepted: int = 0
     evicted: int = 0
@@ -59,6 +72,8 @@ class State:
     cache: PromptCache
     proposer: Proposer
     scratch: list[int]
+    disk: DiskCache | None = None
+    rates: Rates = field(default_factory=Rates)
     waiting: list[Job] = field(default_factory=list)
     seated: dict[int, Job] = field(default_factory=dict)
     served: dict[str, float] = field(default_factory=dict)
@@ -85,7 +100,17 @@ def make_state(
         cache=cache or PromptCache(options.host_cache_bytes, backend.info.can_drop_tail),
         proposer=proposer or DraftProposer(),
         scratch=list(range(options.slots, backend.sequences)),
+        disk=_open_disk(options, backend),
     )
+
+
+def _open_disk(options: EngineOptions, backend: Backend) -> DiskCache | None:
+    if not options.disk_cache_dir or options.disk_cache_bytes <= 0:
+        return None
+    disk = DiskCache(
+        options.disk_cache_dir, backend.info.fingerprint, options.disk_cache_bytes, options.disk_cache_days
+    )
+    return disk if disk.enabled else None
 
 
 def clear_slot(state: State, slot: Slot) -> None:
@@ -102,6 +127,27 @@ def stash(state: State, slot: Slot, dropped: int) -> None:
     saved = state.backend.state_get(slot.seq)
     if saved is not None:
         state.cache.put(slot.ids, saved)
+        if state.disk is not None and _worth_a_file(state, slot, 0.0):
+            state.counters.saved_to_disk += state.disk.save(slot.ids, saved, slot.key)
+
+
+def _worth_a_file(state: State, slot: Slot, interval_s: float) -> bool:
+    """A prompt that was used, is long enough, not saved just now, and not nearly all on disk already."""
+    if state.disk is None or slot.prompt_end < SAVE_MIN or state.clock() - slot.saved_at < interval_s:
+        return False
+    return slot.prompt_end - state.disk.longest(slot.ids[: slot.prompt_end]) >= SAVE_GAIN
+
+
+def save_one(state: State, interval_s: float = SAVE_INTERVAL_S, wait_s: float = 0.0) -> bool:
+    """Hand one idle slot's prompt to the disk writer; False if there is nothing to save (or the writer is busy)."""
+    for slot in state.table.slots:
+        if slot.owner is None and state.disk is not None and _worth_a_file(state, slot, interval_s):
+            saved = state.backend.state_get(slot.seq)
+            if saved is not None and state.disk.save(slot.ids, saved, slot.key, wait_s):
+                slot.saved_at = state.clock()
+                state.counters.saved_to_disk += 1
+                return True
+    return False
 
 
 def evict(state: State, slot: Slot) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.engine.fake_backend import FakeBackend
-
 from lsp_complete.engine.api import Completion, CompletionRequest
 from lsp_complete.engine.core import Step, add_job, execute, prepare
 from lsp_complete.engine.job import Job
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.proposer import Proposer
 from lsp_complete.engine.state import integrity, make_state
+from tests.engine.fake_backend import FakeBackend
 
 
 class Harness:

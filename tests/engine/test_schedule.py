@@ -20,10 +20,10 @@ from lsp_complete.engine.schedule import (
 )
 
 CPU = Limits(n_batch=512, max_outputs=64, cpu=True, busy=False, busy_chunk=16, idle_chunk=256)
-I, P, B = Priority.INTERACTIVE, Priority.PREFETCH, Priority.BACKGROUND
+INT, PRE, BACK = Priority.INTERACTIVE, Priority.PREFETCH, Priority.BACKGROUND
 
 
-def job(number: int, priority: Priority = I, prefill: int = 0, **more: object) -> JobView:
+def job(number: int, priority: Priority = INT, prefill: int = 0, **more: object) -> JobView:
     values: dict[str, object] = {
         "rows": 1,
         "idle_ms": 0.0,
@@ -45,47 +45,47 @@ def test_nothing_to_do() -> None:
 
 
 def test_on_a_cpu_priorities_are_never_mixed() -> None:
-    assert shares(plan_step([job(1, B, 500), job(2, I, 5), job(3, P, 9)], CPU)) == {2: 5}
-    assert set(shares(plan_step([job(1, B, 500), job(2, I, 5)], replace(CPU, cpu=False)))) == {1, 2}
+    assert shares(plan_step([job(1, BACK, 500), job(2, INT, 5), job(3, PRE, 9)], CPU)) == {2: 5}
+    assert set(shares(plan_step([job(1, BACK, 500), job(2, INT, 5)], replace(CPU, cpu=False)))) == {1, 2}
 
 
 def test_interactive_requests_share_one_batch() -> None:
-    assert shares(plan_step([job(1), job(2), job(3, I, 3)], CPU)) == {1: 0, 2: 0, 3: 3}
+    assert shares(plan_step([job(1), job(2), job(3, INT, 3)], CPU)) == {1: 0, 2: 0, 3: 3}
 
 
 def test_a_long_prompt_beside_others_goes_in_small_steps() -> None:
-    plan = shares(plan_step([job(1), job(2, I, 2000)], CPU))
+    plan = shares(plan_step([job(1), job(2, INT, 2000)], CPU))
     assert plan == {1: 0, 2: 32}
-    assert shares(plan_step([job(2, I, 2000)], CPU)) == {2: 256}
+    assert shares(plan_step([job(2, INT, 2000)], CPU)) == {2: 256}
 
 
 def test_short_prompts_come_before_long_ones() -> None:
-    plan = plan_step([job(1, I, 2000), job(2, I, 4)], CPU)
+    plan = plan_step([job(1, INT, 2000), job(2, INT, 4)], CPU)
     assert plan is not None and [(s.job, s.prefill) for s in plan.shares] == [(2, 4), (1, 32)]
 
 
 def test_of_two_long_prompts_the_client_that_had_less_is_first() -> None:
-    plan = plan_step([job(1, I, 900, served=5000.0), job(2, I, 1000, served=10.0)], CPU)
+    plan = plan_step([job(1, INT, 900, served=5000.0), job(2, INT, 1000, served=10.0)], CPU)
     assert plan is not None and plan.shares[0].job == 2
 
 
 def test_background_chunks_are_small_while_someone_types() -> None:
-    assert shares(plan_step([job(1, B, 900)], replace(CPU, busy=True))) == {1: 16}
-    assert shares(plan_step([job(1, B, 900)], CPU)) == {1: 256}
-    assert shares(plan_step([job(1, B, 900, chunk=8)], replace(CPU, busy=True))) == {1: 8}
+    assert shares(plan_step([job(1, BACK, 900)], replace(CPU, busy=True))) == {1: 16}
+    assert shares(plan_step([job(1, BACK, 900)], CPU)) == {1: 256}
+    assert shares(plan_step([job(1, BACK, 900, chunk=8)], replace(CPU, busy=True))) == {1: 8}
 
 
 def test_a_job_that_has_not_moved_for_long_leads_once() -> None:
-    plan = plan_step([job(1), job(2, B, 900, idle_ms=5000.0)], replace(CPU, busy=True))
+    plan = plan_step([job(1), job(2, BACK, 900, idle_ms=5000.0)], replace(CPU, busy=True))
     assert plan is not None and plan.aged and shares(plan) == {2: 16}
-    assert shares(plan_step([job(1), job(2, B, 900, idle_ms=100.0)], CPU)) == {1: 0}
+    assert shares(plan_step([job(1), job(2, BACK, 900, idle_ms=100.0)], CPU)) == {1: 0}
 
 
 def test_nothing_starves_under_endless_typing() -> None:
     left, idle, steps = 300, 0.0, 0
     while left:
         steps += 1
-        plan = shares(plan_step([job(steps + 1), job(1, B, left, idle_ms=idle)], replace(CPU, busy=True)))
+        plan = shares(plan_step([job(steps + 1), job(1, BACK, left, idle_ms=idle)], replace(CPU, busy=True)))
         left, idle = (left - plan[1], 0.0) if 1 in plan else (left, idle + 25.0)
         assert steps < 5000
 
@@ -99,11 +99,11 @@ def test_chunks_shrink_and_grow() -> None:
 
 
 def test_who_may_interrupt_whom() -> None:
-    background, interactive = StepPlan((), B), StepPlan((), I)
-    assert may_preempt(background, 16, I) and may_preempt(background, 16, P)
-    assert not may_preempt(background, 2, I) and not may_preempt(background, 16, B)
-    assert not may_preempt(interactive, 3, I) and may_preempt(interactive, 256, I)
-    assert not may_preempt(replace(background, aged=True), 16, I)
+    background, interactive = StepPlan((), BACK), StepPlan((), INT)
+    assert may_preempt(background, 16, INT) and may_preempt(background, 16, PRE)
+    assert not may_preempt(background, 2, INT) and not may_preempt(background, 16, BACK)
+    assert not may_preempt(interactive, 3, INT) and may_preempt(interactive, 256, INT)
+    assert not may_preempt(replace(background, aged=True), 16, INT)
 
 
 views = st.builds(

@@ -1,0 +1,306 @@
+"""Prompts that outlive the process: one file per saved prompt, in a directory that only the user can read.
+
+Strategy: a file holds a fixed header, a small JSON part, the token ids and llama.cpp's saved state, closed by a keyed digest
+(BLAKE2b with a per-user key) over everything before it. At start only headers and ids are read; the digest is verified when an
+entry is restored, before llama.cpp parses the state. Writing happens on a thread of its own.
+
+Rules:
+- An entry counts only if its fingerprint (model file, llama.cpp version, KV settings) is this engine's.
+- Whatever is corrupt, foreign, too large or too old is ignored or removed; nothing here ever raises into the engine.
+- The directory has mode 0700, files 0600. They hold token ids of the user's text: `purge` removes all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import logging
+import os
+import queue
+import secrets
+import struct
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lsp_complete.engine.backend import Ints
+from lsp_complete.engine.slots import common_prefix
+
+_log = logging.getLogger(__name__)
+
+MAGIC = b"LSPCKV1\n"
+_HEAD = struct.Struct("<8sIIQ")  # magic, bytes of JSON, number of tokens, bytes of state
+_DIGEST = 32
+_MAX_JSON = 4096
+_MAX_TOKENS = 1 << 20
+_PER_KEY = 3
+_SUFFIX = ".kv"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DiskEntry:
+    """One saved prompt on disk. size: bytes of its state. key: digest of the document's name."""
+
+    path: Path
+    tokens: Ints
+    size: int
+    key: str
+
+
+class DiskCache:
+    """Saved prompts of one engine fingerprint. Engine thread, but for its own writer thread."""
+
+    def __init__(self, directory: str, fingerprint: str, limit: int, days: float) -> None:
+        self._directory = Path(directory)
+        self._fingerprint = fingerprint
+        self._limit = limit
+        self._days = days
+        self._entries: dict[Path, DiskEntry] = {}
+        self._jobs: queue.Queue[tuple[Ints, bytes | bytearray, str] | None] = queue.Queue(maxsize=2)
+        self._pending: list[Ints] = []
+        self._lock = threading.Lock()
+        self._key = b""
+        self._writer: threading.Thread | None = None
+        try:
+            self._open()
+        except OSError as error:
+            _log.warning(
+                "prompts are not kept on disk: %s cannot be used (%s)", directory, error.strerror or error
+            )
+            self._limit = 0
+
+    def _open(self) -> None:
+        if self._limit <= 0:
+            return
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chmod(self._directory, 0o700)
+        self._key = user_key(self._directory)
+        enforce(self._directory, self._limit, self._days, time.time())
+        for path in self._directory.glob(f"{self._fingerprint[:16]}-*{_SUFFIX}"):
+            entry = read_head(path, self._fingerprint)
+            if entry is not None:
+                self._entries[path] = entry
+        self._writer = threading.Thread(target=self._write_all, name="lsp-complete-saver", daemon=True)
+        self._writer.start()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is kept on disk."""
+        return self._writer is not None
+
+    def find(self, prompt: Ints, at_least: int, can_drop_tail: bool) -> tuple[DiskEntry, int] | None:
+        """The entry with the longest usable prefix of `prompt` (and that length), if it has `at_least` tokens."""
+        best: tuple[DiskEntry, int] | None = None
+        with self._lock:
+            entries = list(self._entries.values())
+        for entry in entries:
+            length = common_prefix(entry.tokens, prompt)
+            if not can_drop_tail and (length < len(entry.tokens) or length >= len(prompt)):
+                continue
+            if length >= at_least and (best is None or length > best[1]):
+                best = (entry, length)
+        return best
+
+    def longest(self, tokens: Ints) -> int:
+        """Length of the longest prefix of `tokens` that some entry, written or about to be, begins with."""
+        with self._lock:
+            saved = [e.tokens for e in self._entries.values()] + self._pending
+        return max((common_prefix(s, tokens) for s in saved), default=0)
+
+    def load(self, entry: DiskEntry) -> memoryview | None:
+        """The verified state, or None (the file is then removed)."""
+        try:
+            data = entry.path.read_bytes()
+        except OSError:
+            self.drop(entry)
+            return None
+        if not verify(data, self._key) or parse_head(data, self._fingerprint) is None:
+            _log.warning("a saved prompt failed its check and was removed")
+            self.drop(entry)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(entry.path)
+        return memoryview(data)[len(data) - _DIGEST - entry.size : len(data) - _DIGEST]
+
+    def drop(self, entry: DiskEntry) -> None:
+        """Remove an entry."""
+        with self._lock:
+            self._entries.pop(entry.path, None)
+        with contextlib.suppress(OSError):
+            entry.path.unlink()
+
+    def save(self, tokens: Ints, state: bytes | bytearray, key: str, wait_s: float = 0.0) -> bool:
+        """Hand a prompt to the writer, which may be waited for; False if it stays busy or disk caching is off."""
+        if self._writer is None or len(state) > self._limit // 2:
+            return False
+        mine = np.array(tokens, dtype=np.int32)
+        with self._lock:
+            self._pending.append(mine)
+        try:
+            self._jobs.put((mine, state, key), block=wait_s > 0, timeout=wait_s or None)
+        except queue.Full:
+            self._forget_pending(mine)
+            return False
+        return True
+
+    def _forget_pending(self, tokens: Ints) -> None:
+        with self._lock:
+            self._pending = [p for p in self._pending if p is not tokens]
+
+    def close(self) -> None:
+        """Finish what is being written (at most two prompts)."""
+        if self._writer is not None:
+            self._jobs.put(None)
+            self._writer.join(timeout=10)
+
+    def _write_all(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            try:
+                self._write(*job)
+            except OSError as error:
+                _log.warning("a prompt could not be saved: %s", error.strerror or error)
+            self._forget_pending(job[0])
+
+    def _write(self, tokens: Ints, state: bytes | bytearray, key: str) -> None:
+        owner = hashlib.blake2b(key.encode("utf-8", "replace"), key=self._key, digest_size=8).hexdigest()
+        data = build(self._fingerprint, tokens, state, owner, self._key)
+        name = hashlib.blake2b(tokens.tobytes(), digest_size=12).hexdigest()
+        path = self._directory / f"{self._fingerprint[:16]}-{name}{_SUFFIX}"
+        write_private(path, data)
+        with self._lock:
+            self._entries.pop(path, None)
+            self._entries[path] = DiskEntry(path, tokens, len(state), owner)
+            same = [e for e in self._entries.values() if e.key == owner]
+            stale = [e for e in same[:-1] if common_prefix(e.tokens, tokens) == len(e.tokens)]
+            stale += [e for e in same[:-_PER_KEY] if e not in stale]
+        for entry in stale:
+            self.drop(entry)
+        gone = enforce(self._directory, self._limit, self._days, time.time())
+        with self._lock:
+            for lost in gone:
+                self._entries.pop(lost, None)
+
+
+def build(fingerprint: str, tokens: Ints, state: bytes | bytearray, owner: str, key: bytes) -> bytes:
+    """A whole file's bytes."""
+    meta = json.dumps({"fingerprint": fingerprint, "key": owner}).encode()
+    body = b"".join((_HEAD.pack(MAGIC, len(meta), len(tokens), len(state)), meta, tokens.tobytes(), state))
+    return body + digest(body, key)
+
+
+def digest(body: bytes | memoryview, key: bytes) -> bytes:
+    """The keyed digest that closes a file."""
+    return hashlib.blake2b(body, key=key, digest_size=_DIGEST).digest()
+
+
+def verify(data: bytes, key: bytes) -> bool:
+    """Whether the file was written by this user's engine and is unchanged."""
+    if len(data) < _HEAD.size + _DIGEST:
+        return False
+    view = memoryview(data)
+    return hmac.compare_digest(digest(view[:-_DIGEST], key), data[-_DIGEST:])
+
+
+def parse_head(data: bytes, fingerprint: str, total: int | None = None) -> tuple[Ints, int, str] | None:
+    """(tokens, bytes of state, key digest) from a file's beginning, or None if it is not one of this engine's."""
+    if len(data) < _HEAD.size:
+        return None
+    magic, n_meta, n_tokens, n_state = _HEAD.unpack_from(data)
+    if magic != MAGIC or n_meta > _MAX_JSON or not 0 < n_tokens <= _MAX_TOKENS:
+        return None
+    start = _HEAD.size + n_meta
+    size = len(data) if total is None else total
+    if start + 4 * n_tokens + n_state + _DIGEST != size or len(data) < start + 4 * n_tokens:
+        return None
+    try:
+        meta = json.loads(data[_HEAD.size : start])
+    except ValueError:
+        return None
+    if not isinstance(meta, dict) or meta.get("fingerprint") != fingerprint:
+        return None
+    return (
+        np.frombuffer(data, dtype=np.int32, count=n_tokens, offset=start).copy(),
+        n_state,
+        str(meta.get("key", "")),
+    )
+
+
+def read_head(path: Path, fingerprint: str) -> DiskEntry | None:
+    """An entry from a file's head, not verified yet; None if it is unusable."""
+    try:
+        with path.open("rb") as file:
+            total = os.fstat(file.fileno()).st_size
+            head = file.read(_HEAD.size)
+            if len(head) < _HEAD.size:
+                return None
+            _, n_meta, n_tokens, _ = _HEAD.unpack(head)
+            head += file.read(min(n_meta, _MAX_JSON) + 4 * min(n_tokens, _MAX_TOKENS))
+    except OSError:
+        return None
+    found = parse_head(head, fingerprint, total)
+    return None if found is None else DiskEntry(path, found[0], found[1], found[2])
+
+
+def user_key(directory: Path) -> bytes:
+    """The per-user secret beside the entries, made on first use. Raises OSError."""
+    path = directory / "key"
+    with contextlib.suppress(FileNotFoundError):
+        key = path.read_bytes()
+        if len(key) == 32:
+            return key
+    key = secrets.token_bytes(32)
+    write_private(path, key)
+    return path.read_bytes()  # if two engines started at once, the later file won for both
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file (mode 0600) under another name first, so that no half file ever has this one. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def enforce(directory: Path, limit: int, days: float, now: float) -> list[Path]:
+    """Remove entries that are too old, and the least recently used ones over `limit` bytes; returns what went."""
+    files: list[tuple[float, int, Path]] = []
+    for path in [*directory.glob(f"*{_SUFFIX}"), *directory.glob(".new-*")]:
+        with contextlib.suppress(OSError):
+            stat = path.stat()
+            files.append((stat.st_mtime, stat.st_size, path))
+    gone: list[Path] = []
+    total = sum(size for _, size, _ in files)
+    for modified, size, path in sorted(files):
+        half = path.name.startswith(".new-") and now - modified > 600
+        if half or total > limit or now - modified > days * 86_400:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            total -= size
+            gone.append(path)
+    return gone
+
+
+def purge(directory: str) -> tuple[int, int]:
+    """Remove every saved prompt and the key: (files, bytes) that went. For the command line."""
+    count = freed = 0
+    root = Path(directory)
+    for path in [*root.glob(f"*{_SUFFIX}"), *root.glob(".new-*"), root / "key"]:
+        with contextlib.suppress(OSError):
+            size = path.stat().st_size
+            path.unlink()
+            count, freed = count + 1, freed + size
+    return count, freed
