@@ -28,9 +28,11 @@ from .rhythm import RhythmRun, run_rhythm
 from .session import SERVER, SessionOptions, run_to_end
 from .statistics import percentile, ratio
 
-CLOSED_SETTINGS: Mapping[str, Any] = {"suggest": {"typed_through": False}}
+LOOP: Mapping[str, Any] = {"typed_through": False, "level": "eager", "min_chars": 1}
+"""Closed mode measures the loop, so nothing is held back for being unsure or short; both layouts alike."""
+CLOSED_SETTINGS: Mapping[str, Any] = {"suggest": LOOP}
 STANDARD_SETTINGS: Mapping[str, Any] = {
-    "suggest": {"typed_through": False},
+    "suggest": LOOP,
     "context": {"layout": "standard", "lines_above": 160, "lines_below": 40},
 }
 

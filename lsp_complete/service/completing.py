@@ -17,10 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..config import Settings
-from ..engine.api import Candidate, Completion, CompletionRequest, Priority, StopRules
+from ..engine.api import Completion, CompletionRequest, Priority, StopRules
 from ..measure.stages import StageRecord
+from ..suggest.choose import Choice, Policy, choose
+from ..suggest.confidence import Scored
 from ..suggest.how_much import Amount, decide, situation
-from ..suggest.pipeline import PolishContext, RawCandidate, polish
+from ..suggest.language import facts_for
+from ..suggest.pipeline import PolishContext
 from ..suggest.store import Entry, SuggestionStore
 from ..suggest.typed import typed_since
 from .brain import Brain
@@ -220,59 +223,52 @@ class Completer:
     def _polished(
         self, attempt: Attempt, generation: Generation, completion: Completion, typed: str
     ) -> tuple[tuple[Suggestion, ...], str]:
-        """Suggestions worth showing, best first, and the reason if there are none. Puts the first into the store."""
-        query, reason = attempt.query, ""
-        suggestions: list[Suggestion] = []
-        seen: set[str] = set()
-        for candidate in completion.candidates:
-            text, full, why = self._polish_one(attempt, generation, candidate, typed)
-            reason = reason or why
-            if not text or text in seen:
-                continue
-            seen.add(text)
-            start = query.selected_start if query.selected else query.offset
-            shown = query.selected + text if query.selected else text
-            suggestions.append(Suggestion(self._id(), shown, start, query.offset, _mean(candidate.logprobs)))
-            if not query.selected:
-                self._remember(attempt, generation, text, full, current=len(suggestions) == 1)
-        return tuple(suggestions), reason
-
-    def _polish_one(
-        self, attempt: Attempt, generation: Generation, candidate: Candidate, typed: str
-    ) -> tuple[str, str, str]:
-        """(text to show, text before reconciling, reason if there is none)."""
-        raw = candidate.text
-        head = typed.encode()
-        if not raw.startswith(head):
-            return "", "", "typed_otherwise"
-        around, query = attempt.around, attempt.query
-        polished = polish(
-            RawCandidate(raw[len(head) :], candidate.stop),
-            PolishContext(
-                query.document.language_id,
-                around.before,
-                around.after,
-                newline=query.document.newline,
-                indent=around.indent,
-                mode=generation.mode,
-                base_indent=generation.base_indent,
-                explicit=query.trigger == "explicit",
-                min_chars=attempt.settings.suggest.min_chars,
-                in_strings=attempt.settings.suggest.in_strings,
-                in_comments=attempt.settings.suggest.in_comments,
-                frozen_suffix=generation.frozen_suffix,
-            ),
+        """Suggestions worth showing, best first, and the reason if there are none. All that may hold later is kept."""
+        query, candidates = attempt.query, completion.candidates
+        choices = choose(
+            [Scored(c.text, c.logprobs, c.masses, c.offsets) for c in candidates],
+            [c.stop for c in candidates],
+            self._polish_context(attempt, generation),
+            Policy(level=attempt.settings.suggest.level),
+            typed=typed,
         )
-        return polished.text, polished.full, polished.reason
+        suggestions: list[Suggestion] = []
+        for choice in choices:
+            if not query.selected and (choice.text or choice.full):
+                self._remember(attempt, generation, choice, current=bool(choice.text) and not suggestions)
+            if choice.text:
+                start = query.selected_start if query.selected else query.offset
+                text = query.selected + choice.text if query.selected else choice.text
+                suggestions.append(Suggestion(self._id(), text, start, query.offset, choice.mean))
+        return tuple(suggestions), choices[0].reason
 
-    def _remember(self, attempt: Attempt, generation: Generation, text: str, full: str, *, current: bool) -> None:
+    def _polish_context(self, attempt: Attempt, generation: Generation) -> PolishContext:
+        around, document, suggest = attempt.around, attempt.query.document, attempt.settings.suggest
+        return PolishContext(
+            document.language_id,
+            around.before,
+            around.after,
+            newline=document.newline,
+            indent=around.indent,
+            mode=generation.mode,
+            base_indent=generation.base_indent,
+            explicit=attempt.query.trigger == "explicit",
+            min_chars=suggest.min_chars,
+            in_strings=suggest.in_strings,
+            in_comments=suggest.in_comments,
+            frozen_suffix=generation.frozen_suffix,
+        )
+
+    def _remember(self, attempt: Attempt, generation: Generation, choice: Choice, *, current: bool) -> None:
+        """Into the store; a text that has nothing to show now may have something once a closer is typed over."""
         document = attempt.query.document
         entry = Entry(
             document.uri,
             attempt.around.before,
             attempt.around.after,
-            text,
-            full,
+            choice.text,
+            choice.full,
+            facts=facts_for(document.language_id),
             frozen_suffix=generation.frozen_suffix,
             newline=document.newline,
             tab_width=attempt.around.indent.tab_width,
@@ -286,10 +282,4 @@ class Completer:
 
     def _id(self) -> str:
         return f"s{next(self._ids)}"
-
-
-def _mean(values: tuple[float, ...]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
 
