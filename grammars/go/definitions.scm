@@ -7,7 +7,7 @@
     (pointer_type (generic_type type: (type_identifier) @container))]))
   name: (field_identifier) @name body: (block)? @body) @function.method
 (type_spec name: (type_identifier) @name type: (struct_type (field_declaration_list) @body)) @class.struct
-(type_spec name: (type_identifier) @name type: (interface_type) @body) @class.interface
+(type_spec name: (type_identifier) @name type: (interface_type "{" @open)) @class.interface
 (type_spec name: (type_identifier) @name type: [
   (type_identifier) (qualified_type) (pointer_type) (map_type) (slice_type) (array_type) (function_type) (channel_type) (generic_type)
 ]) @constant.type

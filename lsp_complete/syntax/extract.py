@@ -14,6 +14,7 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
@@ -28,6 +29,7 @@ from lsp_complete.text.buffer import TextBuffer
 
 MAX_NODES = 20_000
 MAX_SIGNATURE = 600
+_ARGUMENTS = re.compile(r"<[^<>]*>")
 _ORDER = {"function": 0, "class": 1, "import": 2, "constant": 3, "comment": 4}
 
 
@@ -265,7 +267,9 @@ def _split_name(text: str, facts: LanguageFacts) -> tuple[str, str]:
     if len(text) > 1 and text[0] in "\"'`<" and text[-1] in "\"'`>":
         text = text[1:-1]
     separator = facts.name_separator
-    if separator and separator in text and "<" not in text:
+    if separator and separator in text:
+        while (bare := _ARGUMENTS.sub("", text)) != text:
+            text = bare
         container, _, name = text.rpartition(separator)
         return name, container.replace(separator, ".")
     return text, ""

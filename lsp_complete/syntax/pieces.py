@@ -39,8 +39,20 @@ def indent_of(buffer: TextBuffer, node: OutlineNode) -> str:
 
 
 def text_lines(buffer: TextBuffer, node: OutlineNode, start: int, end: int) -> list[str]:
-    """Part of a node, with the indentation of its first line."""
-    return split(indent_of(buffer, node) + buffer.slice(start, end))
+    """Part of a node, with the indentation of its first line; up to its end with the `;` or `,` that follows."""
+    return split(indent_of(buffer, node) + buffer.slice(start, end) + (closing_mark(buffer, node) if end == node.span.end else ""))
+
+
+def closing_mark(buffer: TextBuffer, node: OutlineNode) -> str:
+    """The `;` or `,` right behind a node, which grammars leave to what is around it."""
+    mark = buffer.slice(node.span.end, node.span.end + 1)
+    return mark if mark in (";", ",") else ""
+
+
+def mid_line(buffer: TextBuffer, node: OutlineNode) -> bool:
+    """Whether other text stands before the node on its line."""
+    start = buffer.line_start(node.span.first_line)
+    return bool(buffer.slice(start, node.span.start).strip())
 
 
 def header(buffer: TextBuffer, node: OutlineNode) -> list[str]:
@@ -77,7 +89,7 @@ def signature_lines(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode)
     if len(bare) <= SHORT_BODY and "\n" not in bare and "\r" not in bare:
         return text_lines(buffer, node, span.start, span.end)
     lines = header(buffer, node)
-    tail = " ".join(buffer.slice(span.body_end, span.end).split())
+    tail = " ".join(buffer.slice(span.body_end, span.end).split()) + closing_mark(buffer, node)
     elision = {"{": "{ ... }", "(": "( ... )"}.get(body[:1], "..." if facts.elision[:1] in "{(" else facts.elision)
     lines[-1] = f"{lines[-1]} {elision}{' ' if tail[:1].isalnum() else ''}{tail}"
     return lines
@@ -100,7 +112,7 @@ def head_lines(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode, coun
         kept.append(line)
     blanks = inside[0][: len(inside[0]) - len(inside[0].lstrip(" \t"))]
     closes = opener[:1] in ("{", "(") or bool(buffer.slice(span.body_end, span.end).strip())
-    tail = buffer.slice(span.body_end, span.end).strip()
+    tail = buffer.slice(span.body_end, span.end).strip() + closing_mark(buffer, node)
     last = [indent_of(buffer, node) + (body[-1].strip() if opener[:1] in ("{", "(") else "") + tail] if closes else []
     return [*lines, *kept, f"{blanks}{facts.elision.strip('{}() ') or '...'}", *last]
 

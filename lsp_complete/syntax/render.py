@@ -153,6 +153,8 @@ def _shows_inside(page: _Page, index: int) -> bool:
 def _lines(page: _Page, index: int) -> list[str]:
     node, level, buffer = page.outline.nodes[index], page.level(index), page.buffer
     span = node.span
+    if node.role == "comment" and pieces.mid_line(buffer, node):
+        return []  # behind code: it is not a line of its own
     if level is Level.FULL:
         return pieces.text_lines(buffer, node, span.start, span.end)
     has_inside = next(children(page.outline.nodes, index), None) is not None
@@ -181,6 +183,7 @@ def _class_lines(page: _Page, index: int) -> list[str]:
     opener = buffer.slice(node.span.body_start, node.span.body_start + 1)
     if opener in ("{", "("):
         lines[-1] = f"{lines[-1]} {opener}" if lines[-1].strip() else f"{lines[-1]}{opener}"
-    tail = buffer.slice(node.span.body_end, node.span.end).strip()
-    closer = {"{": "}", "(": ")"}.get(opener, "") + tail
+    tail = buffer.slice(node.span.body_end, node.span.end).strip() + pieces.closing_mark(buffer, node)
+    bracket = {"{": "}", "(": ")"}.get(opener, "")
+    closer = f"{bracket}{' ' if bracket and tail[:1].isalnum() else ''}{tail}"
     return [*lines, *inner, *([pieces.indent_of(buffer, node) + closer] if closer else [])]

@@ -237,7 +237,7 @@ class SyntaxWorker:
         task = asyncio.get_running_loop().run_in_executor(self._pool, _guarded, job.run)
         task.add_done_callback(lambda done: self._finish(uri, entry, done))
 
-    def _finish(self, uri: str, entry: _Entry, done: asyncio.Future[_Parsed | None | BaseException]) -> None:
+    def _finish(self, uri: str, entry: _Entry, done: asyncio.Future[_Parsed | BaseException | None]) -> None:
         self._busy, entry.running = False, False
         result = None if done.cancelled() else done.result()
         if isinstance(result, BaseException):

@@ -1,0 +1,156 @@
+"""Outlines that follow edits, and what stays when the text breaks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lsp_complete.syntax.nodes import Outline, children, parents
+from lsp_complete.syntax.outline import merge_last_good, outline_of, outline_text, shifted, update_outline
+from lsp_complete.syntax.plain import from_plain, to_plain
+from lsp_complete.syntax.trees import edited, hull, parse
+from lsp_complete.text.edits import Change
+from lsp_complete.text.positions import Encoding
+from tests.syntax.helpers import SAMPLES, changes, document, endings, grammar_of, tree_of
+
+SLOW_OK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+@SLOW_OK
+@given(data=st.data())
+def test_updated_outline_equals_fresh_outline(language: str, data: st.DataObject) -> None:
+    grammar = grammar_of(language)
+    current = document(data.draw(endings(SAMPLES[language])))
+    tree = parse(grammar, current.buffer)
+    assert tree is not None
+    outline = outline_of(tree)
+    for _ in range(data.draw(st.integers(1, 4))):
+        following, edits = data.draw(changes(current))
+        moved = edited(tree, edits, following.buffer)
+        after = parse(grammar, following.buffer, moved, fresh_chars=0)
+        if after is None:  # a grammar that ran away (Kotlin does): there is no tree to compare
+            return
+        span = hull(edits, current.buffer, following.buffer)
+        outline = update_outline(shifted(outline, edits), moved, after, [(span.start, span.new_end)])
+        assert outline == outline_of(after)
+        current, tree = following, after
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+@SLOW_OK
+@given(data=st.data())
+def test_merged_outline_is_well_formed(language: str, data: st.DataObject) -> None:
+    grammar = grammar_of(language)
+    current = document(SAMPLES[language])
+    tree = parse(grammar, current.buffer)
+    assert tree is not None
+    outline = outline_of(tree)
+    for _ in range(3):
+        following, edits = data.draw(changes(current))
+        after = parse(grammar, following.buffer)
+        if after is None:
+            return
+        fresh = outline_of(after)
+        outline = merge_last_good(shifted(outline, edits), fresh, following.buffer)
+        check(outline, following.buffer.length)
+        if not fresh.broken:
+            assert outline == fresh
+        current = following
+
+
+def check(outline: Outline, length: int) -> None:
+    """Sorted, nested, inside the text."""
+    stack: list[int] = []
+    last = (-1, 0)
+    for node in outline.nodes:
+        span = node.span
+        assert 0 <= span.start <= span.body_start <= span.body_end <= span.end <= length
+        assert span.start <= span.name_start <= span.end
+        assert (span.start, -span.end) >= last
+        last = (span.start, -span.end)
+        while stack and stack[-1] <= span.start:
+            stack.pop()
+        assert not stack or span.end <= stack[-1]
+        stack.append(span.end)
+
+
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+def test_outlines_survive_json(language: str) -> None:
+    outline = outline_of(tree_of(language, SAMPLES[language]))
+    check(outline, len(SAMPLES[language]))
+    assert outline.nodes
+    assert from_plain(json.loads(json.dumps(to_plain(outline)))) == outline
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, [], {}, {"format": 0}, {"format": 1, "nodes": [[1]]}, "x",
+     {"format": 1, "language": "a", "version": "b", "length": 3, "broken": [], "nodes": [[9, *"abcde", [], [], [0] * 8]]},
+     {"format": 1, "language": "a", "version": "b", "length": 3, "broken": [], "nodes": [[0, *"abcd", 5, [], [], [0] * 8]]},
+     {"format": 1, "language": "a", "version": "b", "length": 3, "broken": [], "nodes": [[0, *"abcde", [], [], [5] + [0] * 7]]}],
+)  # fmt: skip
+def test_a_foreign_value_is_no_outline(value: object) -> None:
+    assert from_plain(value) is None
+
+
+def test_what_an_unfinished_call_hides_is_kept() -> None:
+    text = SAMPLES["java"]
+    current = document(text)
+    before = outline_of(tree_of("java", text))
+    at = text.index("sum += pricer")
+    line, column = current.buffer.position(at)
+    following, edits = current.apply([Change(((line, column), (line, column)), 'foo("a", { ')], Encoding.UTF32, 2)
+    fresh = outline_of(tree_of("java", following.buffer.text()))
+    merged = merge_last_good(shifted(before, edits), fresh, following.buffer)
+    assert {node.qualified for node in before.nodes if node.role != "comment"} <= {
+        node.qualified for node in merged.nodes
+    }
+    check(merged, following.buffer.length)
+
+
+def test_an_open_string_hides_nothing_below() -> None:
+    text = SAMPLES["python"]
+    current = document(text)
+    before = outline_of(tree_of("python", text))
+    line = text[: text.index("amount = 0.0")].count("\n")
+    following, edits = current.apply([Change(((line, 8), (line, 8)), '"""')], Encoding.UTF32, 2)
+    fresh = outline_of(tree_of("python", following.buffer.text()))
+    merged = merge_last_good(shifted(before, edits), fresh, following.buffer)
+    assert {"total", "empty", "price_of", "load"} <= {node.name for node in merged.nodes}
+
+
+def test_a_deleted_definition_is_not_kept() -> None:
+    text = SAMPLES["python"] + "\nfoo(((\n"
+    current = document(text)
+    start = text[: text.index("async def load")].count("\n")
+    following, edits = current.apply([Change(((start, 0), (start + 3, 0)), "")], Encoding.UTF32, 2)
+    before = outline_of(tree_of("python", text))
+    fresh = outline_of(tree_of("python", following.buffer.text()))
+    assert "load" not in {node.name for node in merge_last_good(shifted(before, edits), fresh, following.buffer).nodes}
+
+
+def test_lookups() -> None:
+    outline = outline_text("python", "x.py", SAMPLES["python"])
+    assert outline is not None
+    offset = SAMPLES["python"].index("value * (1")
+    assert [node.name for node in outline.at(offset)] == ["Order", "total", "taxed"]
+    inner, around = outline.enclosing(offset, "function"), outline.enclosing(offset, "class")
+    assert inner is not None and inner.qualified == "Order.total.taxed"
+    assert around is not None and around.doc == "One order."
+    assert [node.name for node in outline.callers("price_of")] == ["total"]
+    assert {"json", "make_field", "Order", "RATE", "load"} <= outline.names()
+    assert outline.named("load")[0].signature == "async def load(path: Path) -> Order:"
+    known = parents(outline.nodes)
+    assert all(index in list(children(outline.nodes, parent)) for index, parent in enumerate(known))
+
+
+def test_no_outline_for_what_is_no_source() -> None:
+    assert outline_text("", "x.bin", "abc") is None
+    assert outline_text("python", "x.py", "\0" * 100) is None
+    assert outline_text("", "tool", "#!/usr/bin/env python3\nx = 1\n") is not None

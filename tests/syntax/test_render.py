@@ -1,0 +1,91 @@
+"""Golden outlines, and what holds for every rendering."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lsp_complete.syntax.outline import Level, levels_for_cursor, outline_of, render, render_node
+from lsp_complete.text.buffer import TextBuffer
+from tests.syntax import golden_tool
+from tests.syntax.helpers import SAMPLES, tree_of
+
+
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+def test_golden(language: str) -> None:
+    expected = (golden_tool.ROOT / f"{language}.txt").read_text(encoding="utf-8")
+    assert golden_tool.golden(language) == expected
+
+
+def lines_in_order(shown: str, text: str) -> None:
+    """Lines without an elision or comment of our own are lines of the text, in its order."""
+    source = [line.rstrip() for line in text.splitlines()]
+    at = 0
+    for line in shown.splitlines():
+        line = line.rstrip()
+        if "..." in line or "…" in line or not line.strip():
+            continue
+        while at < len(source) and source[at] != line:
+            at += 1
+        assert at < len(source), f"not a line of the text, or out of order: {line!r}"
+
+
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_lines_keep_order_and_indentation(language: str, data: st.DataObject) -> None:
+    text = SAMPLES[language]
+    buffer, outline = TextBuffer.from_text(text), outline_of(tree_of(language, text))
+    allowed = st.sampled_from([Level.OMIT, Level.SIGNATURE, Level.HEAD, Level.FULL])
+    levels = {index: data.draw(allowed) for index in range(len(outline.nodes))}
+    shown = render(outline, buffer, levels)
+    assert shown.endswith("\n") or not shown
+    if not any(_mid_line(text, node.span.start) for node in outline.nodes if node.role != "comment"):
+        lines_in_order(shown, text)
+
+
+def _mid_line(text: str, offset: int) -> bool:
+    start = text.rfind("\n", 0, offset) + 1
+    return bool(text[start:offset].strip())
+
+
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+def test_the_cursors_function_is_whole(language: str) -> None:
+    text = SAMPLES[language]
+    buffer, outline = TextBuffer.from_text(text), outline_of(tree_of(language, text))
+    for node in outline.nodes:
+        if node.role == "function" and node.has_body:
+            shown = render(outline, buffer, levels_for_cursor(outline, node.span.body_start + 1))
+            assert text[node.span.start : node.span.end] in shown
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+def test_line_endings_do_not_matter(ending: str) -> None:
+    text = SAMPLES["python"]
+    other = text.replace("\n", ending)
+    shown = [
+        render(outline_of(tree_of("python", each)), TextBuffer.from_text(each), default=Level.HEAD) for each in (text, other)
+    ]
+    assert shown[0] == shown[1]
+
+
+def test_one_node_at_each_level() -> None:
+    text = SAMPLES["python"]
+    buffer, outline = TextBuffer.from_text(text), outline_of(tree_of("python", text))
+    index = next(at for at, node in enumerate(outline.nodes) if node.name == "total")
+    full = render_node(outline, buffer, index, Level.FULL)
+    assert full.startswith("    def total(") and full.rstrip() in text
+    assert render_node(outline, buffer, index, Level.SIGNATURE) == "    def total(self, rate: float = RATE) -> float: ...\n"
+    assert render_node(outline, buffer, index, Level.LINE).endswith("# Sum of all lines with tax.\n")
+    assert render_node(outline, buffer, index, Level.PLACEHOLDER) == "    # total\n"
+    assert render_node(outline, buffer, index, Level.OMIT) == ""
+
+
+def test_a_cursor_in_module_level_code_sees_its_surroundings() -> None:
+    text = SAMPLES["javascript"]
+    buffer, outline = TextBuffer.from_text(text), outline_of(tree_of("javascript", text))
+    line = text[: text.index("response.json")].count("\n")
+    shown = render(outline, buffer, focus=(line - 1, line + 1))
+    assert "  response.json(priceOf(request.query.line));" in shown
+    assert "constructor(number, lines) { ... }" in shown

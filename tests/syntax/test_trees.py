@@ -1,0 +1,138 @@
+"""Incremental trees equal fresh ones, whatever is typed; limits; offsets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lsp_complete.syntax import trees
+from lsp_complete.syntax.encode import BYTES, encode, read
+from lsp_complete.syntax.trees import SyntaxTree, edited, error_spans, hull, parse, why_not_parsed
+from lsp_complete.text.buffer import TextBuffer
+from lsp_complete.text.edits import Change
+from lsp_complete.text.positions import Encoding
+from tests.syntax.helpers import PIECES, SAMPLES, TWELVE, changes, document, dump, endings, grammar_of, tree_of
+
+SLOW_OK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def settled(tree: SyntaxTree | None) -> SyntaxTree:
+    """What a document's tree is at rest: an unsettled one is parsed afresh."""
+    assert tree is not None
+    return tree if tree.settled else settled(parse(tree.grammar, tree.buffer))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", TWELVE)
+@SLOW_OK
+@given(data=st.data())
+def test_incremental_tree_equals_fresh_tree(language: str, data: st.DataObject) -> None:
+    grammar = grammar_of(language)
+    current = document(data.draw(endings(SAMPLES[language])))
+    tree = settled(parse(grammar, current.buffer))
+    for _ in range(data.draw(st.integers(1, 4))):
+        following, edits = data.draw(changes(current))
+        moved = edited(tree, edits, following.buffer)
+        tree = settled(parse(grammar, following.buffer, moved))
+        fresh = parse(grammar, following.buffer)
+        assert fresh is not None
+        assert dump(tree) == dump(fresh)
+        current = following
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", TWELVE)
+@SLOW_OK
+@given(data=st.data())
+def test_without_errors_incremental_is_fresh_at_once(language: str, data: st.DataObject) -> None:
+    """No second parse is behind the equality where the text is whole."""
+    grammar = grammar_of(language)
+    current = document(data.draw(endings(SAMPLES[language])))
+    tree = settled(parse(grammar, current.buffer))
+    following, edits = data.draw(changes(current, most=1))
+    incremental = parse(grammar, following.buffer, edited(tree, edits, following.buffer), fresh_chars=0)
+    fresh = parse(grammar, following.buffer)
+    assert incremental is not None and fresh is not None
+    if incremental.settled:
+        assert dump(incremental) == dump(fresh)
+    else:
+        assert fresh.root.has_error or incremental.root.has_error
+
+
+def test_an_edit_reads_only_its_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "package m\n" + "func f(a int) int {\n\treturn a + 1\n}\n" * 3000
+    tree = tree_of("go", text)
+    current = document(text)
+    following, edits = current.apply([Change(((4501, 6), (4501, 6)), "x")], Encoding.UTF32, 2)
+    asked: list[int] = []
+
+    def counting(buffer: TextBuffer, offset: int, size: int) -> bytes:
+        data = read(buffer, offset, size)
+        asked.append(len(data) // BYTES)
+        return data
+
+    monkeypatch.setattr(trees, "read", counting)
+    assert parse(tree.grammar, following.buffer, edited(tree, edits, following.buffer), fresh_chars=0) is not None
+    assert sum(asked) < len(text) / 20
+
+
+@given(st.text(alphabet=st.sampled_from("ab\r\n\0é😀𝒳\u2028"), max_size=40), st.integers(0, 40))
+def test_every_code_point_takes_two_bytes_and_any_cut_reads_the_same(text: str, cut: int) -> None:
+    whole = encode(text)
+    buffer = TextBuffer.from_text(text)
+    assert len(whole) == BYTES * len(text)
+    assert read(buffer, 0, cut) + read(buffer, cut, len(text)) == whole
+
+
+def test_rows_of_the_parser_are_lines_of_the_buffer() -> None:
+    text = "a = 1\rb = '😀'\r\nc = 3\n\rd = 4"
+    tree = tree_of("python", text)
+    rows = [child.start_point[0] for child in tree.root.children]
+    assert rows == [tree.buffer.position(child.start_byte // BYTES)[0] for child in tree.root.children] == [0, 1, 2, 4]
+
+
+@given(data=st.data())
+def test_hull_of_edits_covers_them(data: st.DataObject) -> None:
+    current = document(SAMPLES["python"])
+    following, edits = data.draw(changes(current))
+    covered = hull(edits, current.buffer, following.buffer)
+    old, new = current.buffer.text(), following.buffer.text()
+    assert old[: covered.start] + new[covered.start : covered.new_end] + old[covered.old_end :] == new
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x" * (trees.MAX_CHARS + 1), "larger"),
+        ("\0\1\2\3", "binary"),
+        ("\ufffd" * 50 + "abc", "binary"),
+        ("\x01\x02" * 20 + "a" * 100, "binary"),
+        ("# é 😀 ünïcode\nx = 1\n", ""),
+        ("\x1b[0m" * 10, ""),
+        ("", ""),
+    ],
+)
+def test_what_is_not_parsed(text: str, reason: str) -> None:
+    found = why_not_parsed(TextBuffer.from_text(text))
+    assert (reason in found) if reason else found == ""
+
+
+def test_a_parse_stops_when_told() -> None:
+    buffer = TextBuffer.from_text("x = [1, 2, 3]\n" * 5000)
+    assert parse(grammar_of("python"), buffer, should_stop=lambda: True) is None
+
+
+def test_a_grammar_that_runs_away_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "BASE_SECONDS", 0.0)
+    monkeypatch.setattr(trees, "SECONDS_PER_CHAR", 0.0)
+    assert parse(grammar_of("kotlin"), TextBuffer.from_text(SAMPLES["kotlin"] * 50)) is None
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_error_spans_lie_in_the_text(piece: str) -> None:
+    text = SAMPLES["typescript"].replace("super();", piece)
+    tree = tree_of("typescript", text)
+    for start, end in error_spans(tree):
+        assert 0 <= start <= end <= len(text)
+    assert bool(error_spans(tree)) == tree.root.has_error
