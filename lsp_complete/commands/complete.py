@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..service import Answer
     from ..text.document import Document
 
+PATIENCE_MS = 60_000
+
 
 def add_parser(sub: Sub) -> None:
     """`complete FILE --line N [--column M] [--json]`."""
@@ -55,7 +57,7 @@ def _run(args: argparse.Namespace) -> int:
     for problem in loaded.problems:
         print(f"lsp-complete: {problem}", file=sys.stderr)
     document, offset = _place(path, text, args.language, args.line, args.column)
-    answer = asyncio.run(suggest(document, offset, root, loaded.settings))
+    answer = asyncio.run(suggest(document, offset, root, patient(loaded.settings)))
     if args.json:
         print(json.dumps(_plain(args.file, document, offset, answer), ensure_ascii=False))
     elif answer.suggestions:
@@ -64,6 +66,12 @@ def _run(args: argparse.Namespace) -> int:
         reason = answer.stages.reason or answer.stages.outcome
         print(f"lsp-complete: no suggestion here ({reason})", file=sys.stderr)
     return 0 if answer.stages.outcome not in ("error", "unavailable") else 1
+
+
+def patient(settings: Settings) -> Settings:
+    """The settings for somebody who waits: the whole prompt is read, however long that takes."""
+    suggest = settings.suggest.model_copy(update={"time_limit_ms": PATIENCE_MS, "debounce_ms": 0})
+    return settings.model_copy(update={"suggest": suggest, "first_deadline_ms": PATIENCE_MS})
 
 
 def read_source(path: Path) -> str:
