@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from lsp_complete import __version__, cli
 from lsp_complete.commands import complete as complete_command
 from lsp_complete.commands import serve as serve_command
 from lsp_complete.errors import ModelError, RequestFailed
+from lsp_complete.models.paths import models_dir
 
 
 def parse(*words: str) -> argparse.Namespace:
@@ -22,7 +25,7 @@ def parse(*words: str) -> argparse.Namespace:
 
 
 def python(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
@@ -185,3 +188,49 @@ def test_module_and_broken_pipe() -> None:
     script = f"{sys.executable} -m lsp_complete config --schema | head -c 1"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr == ""
+
+
+@pytest.mark.model
+def test_one_suggestion_from_the_real_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`complete` starts an engine of its own here, and `engine` sees it and ends it."""
+    place = tempfile.mkdtemp(prefix="lspc-")  # pytest's own paths are too long for a socket
+    file = tmp_path / "sums.py"
+    file.write_text("def add(first, second):\n    return first + se\n", encoding="utf-8")
+    private = {
+        "XDG_RUNTIME_DIR": place,
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "LSP_COMPLETE_CONFIG": str(tmp_path / "none.toml"),
+        "LSP_COMPLETE_MODEL_DIR": str(models_dir()),
+        "LSP_COMPLETE_MODEL": "qwen2.5-coder-0.5b",
+    }
+    for name, value in private.items():
+        monkeypatch.setenv(name, value)
+    try:
+        done = python("-m", "lsp_complete", "complete", str(file), "--line", "2", "--json")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["language"] == "python" and found["stages"]["evaluated"] > 0
+        assert [item["text"] for item in found["suggestions"]][:1] == ["cond"]
+        done = python("-m", "lsp_complete", "complete", str(file), "--line", "2", "--column", "24")
+        assert done.stdout == "cond\n"
+        done = python("-m", "lsp_complete", "complete", str(file), "--line", "9")
+        assert done.returncode == 1 and "has 3 lines" in done.stderr
+        (engine,) = json.loads(python("-m", "lsp_complete", "engine", "status", "--json").stdout)
+        assert engine["state"] == "ready" and engine["info"]["parameters"] > 0
+        assert "model loaded" in python("-m", "lsp_complete", "engine", "logs").stdout
+    finally:
+        ended = python("-m", "lsp_complete", "engine", "stop").stdout
+        shutil.rmtree(place, ignore_errors=True)
+    assert str(engine["pid"]) in ended
+    assert python("-m", "lsp_complete", "engine", "status").stdout == "no engine is running\n"
+
+
+def test_without_a_model_complete_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LSP_COMPLETE_CONFIG", str(tmp_path / "none.toml"))
+    monkeypatch.setenv("LSP_COMPLETE_MODEL_DIR", str(tmp_path / "models"))
+    (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
+    done = python("-m", "lsp_complete", "complete", str(tmp_path / "a.py"), "--line", "1")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "lsp-complete models pull" in done.stderr and done.stderr.count("\n") == 1
