@@ -106,7 +106,9 @@ class DiskCache:
         self._cache: diskcache.Cache | None = None
         self.refused = 0
         if private_directory(directory):
-            self._cache = self._open() or self._anew()
+            self._cache = self._open()
+            if self._cache is None:  # not `or`: an empty cache is false
+                self._cache = self._anew()
 
     @property
     def usable(self) -> bool:

@@ -29,6 +29,7 @@ NAMES_AROUND = 4_000
 NAMES_MOST = 30_000
 ERRORS_AROUND = 10_000
 MAX_KINDS = 32
+_MAX_LINES_UP = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def facts_at(tree: SyntaxTree, buffer: TextBuffer, offset: int, outline: Outline
     facts = tree.grammar.facts
     offset = min(max(offset, 0), buffer.length)
     errors = error_spans(tree, max(offset - ERRORS_AROUND, 0), min(offset + ERRORS_AROUND, buffer.length))
-    function, enclosing, scopes = _scopes(tree, buffer, offset, outline)
+    function, enclosing, scopes = _scopes(tree, buffer, offset, outline, errors)
     in_comment, in_string = _literal(tree, buffer, offset, errors)
     in_arguments, callee = (False, "") if in_comment or in_string else _arguments(tree, buffer, offset, errors)
     names, calls = _names(tree, buffer, offset, function)
@@ -136,25 +137,54 @@ def _probe(buffer: TextBuffer, offset: int, facts: LanguageFacts) -> int:
 
 
 def _scopes(
-    tree: SyntaxTree, buffer: TextBuffer, offset: int, outline: Outline | None
+    tree: SyntaxTree, buffer: TextBuffer, offset: int, outline: Outline | None, errors: list[tuple[int, int]]
 ) -> tuple[OutlineNode | None, OutlineNode | None, list[OutlineNode]]:
     """Innermost function and class around the cursor, and all definitions around it, outermost first."""
     facts = tree.grammar.facts
     probe = _probe(buffer, offset, facts)
+    broken = facts.ends_block and (not tree.exact or bool(errors))
     if outline is not None:
         nodes = list(outline.nodes)
     else:
-        nodes = outline_nodes(capture(tree, max(probe - 1, 0), probe + 1), tree)
-    around = [node for node in nodes if node.role in ("function", "class") and node.holds(probe)]
+        first = max(probe - (NAMES_AROUND if broken else 1), 0)
+        nodes = outline_nodes(capture(tree, first, probe + 1), tree)
+    nodes = [node for node in nodes if node.role in ("function", "class")]
+    around = [node for node in nodes if node.holds(probe)]
+    line, column = buffer.position(offset)
     if probe != offset:
-        line, column = buffer.position(offset)
         here = indent_width(buffer.line(line)[:column])
         around = [node for node in around if indent_width(buffer.line(node.span.first_line)) < here or node.span.end > offset]
     else:
         around = [node for node in around if node.span.end > offset or not _closed(node, buffer)]
+    if broken:
+        around = _by_indent(nodes, buffer, line, column) or around
     functions = [node for node in around if node.role == "function"]
     classes = [node for node in around if node.role == "class"]
     return (functions[-1] if functions else None, classes[-1] if classes else None, around)
+
+
+def _by_indent(nodes: list[OutlineNode], buffer: TextBuffer, line: int, column: int) -> list[OutlineNode]:
+    """Definitions around a line by indentation alone, outermost first: an unfinished statement ends a node too early."""
+    headers = {row: node for node in nodes for row in range(node.span.first_line, _header_end(node, buffer) + 1)}
+    text = buffer.line(line)
+    here = indent_width(text if text.strip() else text[:column])
+    found: list[OutlineNode] = []
+    row = line - 1
+    while row >= max(line - _MAX_LINES_UP, 0) and here > 0:
+        text = buffer.line(row)
+        if text.strip() and indent_width(text) < here:
+            here = indent_width(text)
+            node = headers.get(row)
+            if node is not None and node.span.first_line <= row:
+                found.insert(0, node)
+                row = node.span.first_line
+                here = min(here, indent_width(buffer.line(row)))
+        row -= 1
+    return found
+
+
+def _header_end(node: OutlineNode, buffer: TextBuffer) -> int:
+    return min(buffer.position(node.span.body_start)[0], node.span.first_line + 60) if node.has_body else node.span.last_line
 
 
 def _closed(node: OutlineNode, buffer: TextBuffer) -> bool:
@@ -264,7 +294,7 @@ def parses_ok(tree: SyntaxTree, buffer: TextBuffer, offset: int, inserted: str, 
     if base is None:
         return True
     moved = edited(base, (Edit(offset, old_end, new_end, *points),), new)
-    after = parse(tree.grammar, new, moved, fresh_chars=0)
+    after = parse(tree.grammar, new, moved)
     if after is None:
         return True
     low, high = max(offset - ERRORS_AROUND, 0), new_end + ERRORS_AROUND

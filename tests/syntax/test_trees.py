@@ -51,7 +51,7 @@ def test_without_errors_incremental_is_fresh_at_once(language: str, data: st.Dat
     current = document(data.draw(endings(SAMPLES[language])))
     tree = settled(parse(grammar, current.buffer))
     following, edits = data.draw(changes(current, most=1))
-    incremental = parse(grammar, following.buffer, edited(tree, edits, following.buffer), fresh_chars=0)
+    incremental = parse(grammar, following.buffer, edited(tree, edits, following.buffer))
     fresh = parse(grammar, following.buffer)
     assert incremental is not None and fresh is not None
     if incremental.settled:
@@ -73,7 +73,7 @@ def test_an_edit_reads_only_its_surroundings(monkeypatch: pytest.MonkeyPatch) ->
         return data
 
     monkeypatch.setattr(trees, "read", counting)
-    assert parse(tree.grammar, following.buffer, edited(tree, edits, following.buffer), fresh_chars=0) is not None
+    assert parse(tree.grammar, following.buffer, edited(tree, edits, following.buffer)) is not None
     assert sum(asked) < len(text) / 20
 
 
