@@ -24,8 +24,9 @@ from lsp_complete.text.tokenizer import Tokenizer
 MAX_RUN = 1024
 MAX_UNCUT = 65_536
 
-_LONG = rf"{{{MAX_RUN + 1},}}"
-_LONG_RUN = regex.compile(rf"[\p{{L}}\p{{M}} ]{_LONG}|\p{{N}}{_LONG}|\s{_LONG}|[^\s\p{{L}}\p{{N}}]{_LONG}")
+_CLASSES = (r"[\p{L}\p{M} ]", r"\p{N}", r"\s", r"(?:[^\s\p{L}\p{N}]|[\r\n])")
+"""What one match of any family can be made of: words, digits, white space, signs with the line ends behind and between."""
+_LONG_RUN = regex.compile("|".join(f"{kind}{{{MAX_RUN + 1},}}" for kind in _CLASSES))
 
 
 def tokenize(tokenizer: Tokenizer, text: str) -> list[int]:

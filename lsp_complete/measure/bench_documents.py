@@ -1,0 +1,223 @@
+"""`lsp-complete bench documents`: what a key costs in a large document before any model is asked.
+
+Strategy: real source (the standard library's) is put together to files of 10,000 and 100,000 lines; a seeded typist writes,
+erases and breaks lines at places all over them. Each key does what the server's event loop does: apply the change, update the
+token table, read the token ids of the lines around the cursor. The same keys are done from scratch beside it (new text,
+whole tokenization), and compared as ratios in the same run.
+
+Rules:
+- Figures come in sections; a section is a function from options to figures, listed in SECTIONS. Sections check as
+  they go: a wrong id ends the benchmark.
+- Times in milliseconds. Thresholds are not judged here.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..engine.vocab import load_vocab
+from ..errors import ModelError
+from ..models.installed import list_installed
+from ..text.document import Document
+from ..text.edits import Change
+from ..text.positions import Encoding, units
+from ..text.tokenizer import Tokenizer
+from ..text.tokens import TokenTable
+from .statistics import percentile, ratio
+
+WINDOW = (40, 15)
+"""Lines above and below the cursor whose ids each key reads: the default window of a small model."""
+PLACES, KEYS = 25, 16
+_PARTS = (
+    "argparse",
+    "tarfile",
+    "typing",
+    "_pydecimal",
+    "inspect",
+    "pdb",
+    "doctest",
+    "ipaddress",
+    "subprocess",
+    "zipfile",
+)
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOptions:
+    """tokenizer: whose ids to make. seed: of the typist."""
+
+    tokenizer: Tokenizer
+    seed: int = 1
+
+
+def source_text(lines: int) -> str:
+    """That many lines of Python from the standard library, repeated as needed."""
+    folder = Path(sysconfig.get_paths()["stdlib"])
+    files = [folder / f"{name}.py" for name in _PARTS] + sorted(folder.glob("*.py"))
+    text = "\n".join(
+        path.read_text(encoding="utf-8", errors="replace") for path in files[:40] if path.is_file()
+    )
+    found = text.split("\n")
+    return "\n".join((found * (lines // len(found) + 1))[:lines]) + "\n"
+
+
+def keys(lines: int, seed: int) -> Iterator[tuple[int, str | None]]:
+    """A typist's keys in a file of `lines` lines: (line, what is typed at its end, None for a deletion there).
+
+    At each place a line is opened, written key by key, and two slips are erased.
+    """
+    rng = random.Random(seed)  # noqa: S311 - repeatable typing, no secret
+    for _ in range(PLACES):
+        line = rng.randrange(lines - 1)
+        yield line, "\n"
+        yield from ((line + 1, char) for char in rng.choices("abcdef xyz_(.=)é", k=KEYS))
+        yield from ((line + 1, None), (line + 1, None))
+
+
+def change(document: Document, line: int, typed: str | None) -> Change:
+    """One key as an editor sends it."""
+    end = units(document.buffer.line_content(line), Encoding.UTF16)
+    return Change(((line, end if typed else end - 1), (line, end)), typed or "")
+
+
+def window_ids(table: TokenTable, document: Document, offset: int) -> list[int]:
+    """Ids of the lines around an offset."""
+    line, _ = document.buffer.position(offset)
+    start = document.buffer.line_start(line - WINDOW[0])
+    return table.ids(start, document.buffer.line_start(line + WINDOW[1]))
+
+
+@dataclass(slots=True)
+class Times:
+    """Milliseconds of each key: the change, the table's update, and the ids; `scratch` the same without reuse."""
+
+    apply: list[float]
+    update: list[float]
+    ids: list[float]
+    scratch: list[float]
+
+    def total(self) -> list[float]:
+        """The whole key."""
+        return [sum(parts) for parts in zip(self.apply, self.update, self.ids, strict=True)]
+
+
+def type_keys(
+    document: Document, tokenizer: Tokenizer, seed: int, scratch_every: int
+) -> tuple[Times, Figures]:
+    """Type into a document; every so many keys the same is done from scratch, and compared."""
+    table = TokenTable(tokenizer, document.buffer)
+    times, clock = Times([], [], [], []), time.perf_counter
+    table.ids(0, document.buffer.length)
+    warm = table.stats()
+    for number, (line, typed) in enumerate(keys(document.buffer.line_count, seed)):
+        key, old = change(document, line, typed), document
+        t0 = clock()
+        document, edits = document.apply([key], Encoding.UTF16, number)
+        t1 = clock()
+        table.update(old.buffer, document.buffer, edits)
+        t2 = clock()
+        window_ids(table, document, edits[0].new_end)
+        t3 = clock()
+        for times_of, spent in ((times.apply, t1 - t0), (times.update, t2 - t1), (times.ids, t3 - t2)):
+            times_of.append(spent * 1e3)
+        if number % scratch_every == 0:
+            times.scratch.append(_from_scratch(document, table, tokenizer))
+    stats = table.stats()
+    made = stats.tokens_tokenized - warm.tokens_tokenized
+    window_used = stats.tokens_reused - warm.tokens_reused + made
+    held = len(times.apply) * table.count(0, document.buffer.length)
+    return times, {
+        "tokens_reused": 1 - ratio(made, held),
+        "window_tokens_reused": 1 - ratio(made, window_used),
+    }
+
+
+def _from_scratch(document: Document, table: TokenTable, tokenizer: Tokenizer) -> float:
+    """Milliseconds to build the document and its ids from the plain text, which must be the table's ids."""
+    text = document.buffer.text()
+    start = time.perf_counter()
+    again = Document.open(document.uri, document.language_id, document.version, text)
+    ids = tokenizer.tokenize(text)
+    spent = (time.perf_counter() - start) * 1e3
+    if again.buffer.text() != text or table.ids(0, document.buffer.length) != ids:
+        raise ValueError("the incremental document or its tokens differ from the plain ones")
+    return spent
+
+
+def edit_figures(options: DocumentOptions) -> Figures:
+    """Single keys in files of 10,000 and 100,000 lines."""
+    figures: Figures = {}
+    for lines, suffix, every in ((10_000, "", 40), (100_000, "_100k", 250)):
+        document = Document.open("file:///bench.py", "python", 0, source_text(lines))
+        gc.collect()
+        times, reuse = type_keys(document, options.tokenizer, options.seed, every)
+        total = times.total()
+        figures |= {
+            f"edit_p50_ms{suffix}": percentile(total, 0.5),
+            f"edit_p95_ms{suffix}": percentile(total, 0.95),
+            f"edit_max_ms{suffix}": max(total),
+            f"apply_p95_ms{suffix}": percentile(times.apply, 0.95),
+            f"table_update_p95_ms{suffix}": percentile(times.update, 0.95),
+            f"window_ids_p95_ms{suffix}": percentile(times.ids, 0.95),
+            f"scratch_p50_ms{suffix}": percentile(times.scratch, 0.5),
+            f"scratch_ratio{suffix}": ratio(percentile(times.scratch, 0.5), percentile(total, 0.5)),
+            **{f"{name}{suffix}": value for name, value in reuse.items()},
+        }
+    return figures | {"keys": len(total)}
+
+
+def huge_figures(options: DocumentOptions) -> Figures:
+    """One line of 2 MB, and a file of 50 MB: opening, and keys with the ids of 4,000 characters before the cursor."""
+    figures: Figures = {}
+    block = source_text(20_000)
+    texts = {"line_2mb": block.replace("\n", " ")[:2_000_000].ljust(2_000_000, "x"), "file_50mb": block}
+    texts["file_50mb"] = (block * (50_000_000 // len(block) + 1))[:50_000_000]
+    for name, text in texts.items():
+        start = time.perf_counter()
+        document = Document.open("file:///bench.py", "python", 0, text)
+        figures[f"{name}_open_ms"] = (time.perf_counter() - start) * 1e3
+        figures[f"{name}_edit_p95_ms"] = percentile(_huge_keys(document, options), 0.95)
+    return figures
+
+
+def _huge_keys(document: Document, options: DocumentOptions) -> list[float]:
+    table, spent = TokenTable(options.tokenizer, document.buffer), []
+    rng = random.Random(options.seed)  # noqa: S311 - repeatable places, no secret
+    for version in range(60):
+        if version % 20 == 0:
+            line, column = document.buffer.position(rng.randrange(document.buffer.length))
+        old, at = document, (line, column)
+        start = time.perf_counter()
+        document, edits = old.apply([Change((at, at), "x")], Encoding.UTF16, version)
+        table.update(old.buffer, document.buffer, edits)
+        table.ids(edits[0].new_end - 4000, edits[0].new_end)
+        spent.append((time.perf_counter() - start) * 1e3)
+        column += 1
+    return spent
+
+
+SECTIONS: tuple[Callable[[DocumentOptions], Figures], ...] = (edit_figures, huge_figures)
+
+
+def run(options: Any) -> Figures:
+    """All sections' figures. options: the parsed command line (`seed`). Raises ModelError if no model is installed."""
+    models = sorted(
+        (item for item in list_installed() if item.state != "damaged"), key=lambda item: item.size
+    )
+    if not models:
+        raise ModelError(
+            "no model is installed, so there is no vocabulary to measure with; run `lsp-complete models pull`"
+        )
+    chosen = DocumentOptions(load_vocab(str(models[0].path)), getattr(options, "seed", 1))
+    figures: Figures = {"vocabulary": models[0].path.name}
+    for section in SECTIONS:
+        figures |= section(chosen)
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in figures.items()}
