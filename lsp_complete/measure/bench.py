@@ -11,7 +11,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +138,9 @@ def _add_documents(benches: Any) -> None:
 
 def run_documents(arguments: argparse.Namespace) -> dict[str, Any]:
     """The document benchmark's result."""
-    documents = import_module("lsp_complete.measure.bench_documents")
-    result = documents.run(arguments)
+    from . import bench_documents
+
+    result = bench_documents.run(arguments)
     return envelope("documents", result, model="none", settings={}, seed=arguments.seed)
 
 

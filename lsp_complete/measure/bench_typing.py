@@ -85,10 +85,18 @@ def closed_figures(samples: Sequence[KeySample]) -> dict[str, Any]:
         "right_to_closer": round(ratio(sum(s.to_closer for s in judged), len(judged)), 4),
         "context_tokens_p50": _quantile([s.prompt for s in later if s.prompt >= 0], 0.5),
         "decoded_p50": _quantile([s.decoded for s in later if s.decoded >= 0], 0.5),
+        "stages_p50_ms": stage_medians(later),
         "places": len({s.place for s in samples}),
         "keys": len(samples),
         "keys_judged": len(judged),
     }
+
+
+def stage_medians(samples: Sequence[KeySample]) -> dict[str, float | None]:
+    """Median of each stage that took any time, in milliseconds (medians do not add up)."""
+    told = [s.stage_ms for s in samples if s.stage_ms]
+    names = [name for name in (told[0] if told else {}) if any(stages.get(name) for stages in told)]
+    return {name: _quantile([stages.get(name, 0.0) for stages in told], 0.5) for name in names}
 
 
 def comparison(ours: Sequence[KeySample], theirs: Sequence[KeySample], seed: int) -> dict[str, Any]:

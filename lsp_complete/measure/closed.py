@@ -13,9 +13,9 @@ Rules:
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -59,6 +59,7 @@ class KeySample:
     exact: bool
     to_closer: bool
     text: str = ""
+    stage_ms: Mapping[str, float] = field(default_factory=dict)
 
 
 def sample_of(
@@ -84,6 +85,7 @@ def sample_of(
         exact=bool(offered and item and line_exact(key, target, item)),
         to_closer=bool(offered and item and right_to_closer(key, target, item)),
         text=item.text if item else "",
+        stage_ms={k[:-3]: v for k, v in stages.items() if k.endswith("_ms")},
     )
 
 

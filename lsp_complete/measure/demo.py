@@ -65,13 +65,15 @@ def render(key: Key, text: str, ms: float, answer: Answer) -> Text:
     if more:
         line.append(f"  (+{len(more)} lines)", style="dim")
     stages = answer.stages
+    source = str(stages.get("source", ""))
+    if source != "model":
+        return line.append(f"   {source}".rstrip().replace("_", " "), style="bright_black")
     parts = [
         f"{name} {stages[name + '_ms']:.0f}" for name in STAGES if float(stages.get(name + "_ms", 0)) >= 0.5
     ]
-    counts = f"{stages.get('reused', 0)} tokens reused, {stages.get('evaluated', 0)} evaluated, {stages.get('decoded', 0)} decoded"
+    counts = ", ".join(f"{stages.get(name, 0)} {name}" for name in ("reused", "evaluated", "decoded"))
     return line.append(
-        f"\n            {stages.get('source', '')}: {' + '.join(parts) or 'under 1 ms'}; {counts}",
-        style="bright_black",
+        f"\n           model: {' + '.join(parts) or '0'} ms; tokens: {counts}", style="bright_black"
     )
 
 
@@ -119,7 +121,13 @@ async def play(
             console.rule(f"line {place.line + 1}, typed anew", align="left")
             if number == 0:
                 switch_file(running.client, None, source)
-            seen += await type_line(running, place, number == 0, lambda: next(rhythm), console.print)
+            seen += await type_line(
+                running,
+                place,
+                number == 0,
+                lambda: next(rhythm),
+                lambda text: console.print(text, soft_wrap=True),
+            )
     return seen
 
 

@@ -139,6 +139,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """`asyncio.run`, but a terminate signal unwinds too, so that sessions are ended. Main thread only."""
 
     def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # one is enough; a second would break the unwinding
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupt)
