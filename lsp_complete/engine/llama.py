@@ -17,6 +17,7 @@ import ctypes
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import llama_cpp
@@ -134,8 +135,17 @@ class LlamaBackend:
         limit = self._options.threads or self._best_threads()
         self.set_threads(limit, limit)
         self._time_one_token()
+        if not self._keeps_its_head():
+            self._info = replace(self._info, can_drop_tail=False)
         if not self._options.threads and self._options.remeasure_threads and not self._info.gpu:
             self._governor = ThreadGovernor(limit, len(usable_cores()))
+
+    def _keeps_its_head(self) -> bool:
+        """Whether the last of two tokens can be dropped, tried rather than believed."""
+        self.decode([Segment(0, 0, (0, 0))])
+        kept = self.seq_rm(0, 1) and self.pos_max(0) == 0
+        self.seq_rm(0, 0)
+        return kept
 
     def _best_threads(self) -> int:
         """Physical cores, unless measuring says otherwise where cores differ or have hyper-threads."""

@@ -14,15 +14,18 @@ from tests.engine.fake_backend import FakeBackend
 
 
 class Harness:
-    """One engine core. `now` is in seconds; every step takes 1 ms per token."""
+    """One engine core. `now` is in seconds; every step takes base_ms + token_ms per token."""
 
     def __init__(
         self,
         backend: FakeBackend | None = None,
         proposer: Proposer | None = None,
+        base_ms: float = 0.0,
+        token_ms: float = 1.0,
         **options: object,
     ) -> None:
         self.now = 0.0
+        self.base_ms, self.token_ms = base_ms, token_ms
         self.backend = backend or FakeBackend()
         values = {
             "context": self.backend.info.context,
@@ -62,7 +65,7 @@ class Harness:
             if during is not None:
                 during(step)
             execute(self.state, step)
-            self.now += step.tokens * 1e-3
+            self.now += (self.base_ms + self.token_ms * step.tokens) * 1e-3
         return step
 
     def run(self, limit: int = 2000) -> None:

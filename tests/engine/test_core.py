@@ -204,6 +204,38 @@ def test_an_aborted_chunk_is_halved_and_the_prefill_still_ends() -> None:
     assert answer.candidates[0].text == cold(ask(encode(TEXT)))
 
 
+def test_a_background_prefill_ends_during_continuous_typing() -> None:
+    h = Harness(FakeBackend(context=4096, ubatch=1), base_ms=13.0, token_ms=4.0)
+    prompt = encode(TEXT)
+    slow = h.add(ask(encode(TEXT[::-1]), key="slow", priority=Priority.BACKGROUND, max_tokens=0))
+    h.step()
+    next_key, keys, worst = 0.0, 0, 0.0
+    while slow.id not in h.results:
+        assert keys < 400, "the background prompt starves"
+        if h.now >= next_key:
+            keys += 1
+            next_key = h.now + 0.092
+            typed = h.add(ask(prompt[: 60 + keys % 100], key="typed", max_tokens=2))
+            while typed.id not in h.results:
+                h.step()
+            answer = h.results[typed.id]
+            assert isinstance(answer, Completion)
+            worst = max(worst, answer.timing.total_ms)
+            continue
+
+        def key_comes(step: Step, due: float = next_key) -> None:
+            """The next key aborts a background step that would last beyond it."""
+            left = (due - h.now) * 1e3
+            lasts = int(left // h.token_ms)
+            slow_step = step.plan.priority is Priority.BACKGROUND and not step.plan.aged and step.tokens > 4
+            h.backend.before_ubatch = lambda n: h.backend.abort() if slow_step and n >= lasts else None
+
+        if h.step(key_comes) is None:
+            h.now = next_key
+        h.backend.before_ubatch = lambda n: None
+    assert h.state.counters.aborted > 0 and worst < 1000.0
+
+
 def test_an_abort_in_a_shared_decode_step_changes_no_text() -> None:
     h = Harness(FakeBackend(context=2048, ubatch=1))
     requests = [ask(encode(f"{n}{TEXT[:30]}"), key=str(n), max_tokens=10) for n in range(3)]
