@@ -96,7 +96,10 @@ def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
     root = str(Path(lsp_complete.__file__).resolve().parent.parent)
     old = [os.path.abspath(p) for p in environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    return {**environ, "PYTHONPATH": os.pathsep.join([root, *(p for p in old if p != root)])}
+    # llama.cpp's threads wait for each other at every operation. GNU OpenMP spins there by default, which is ruinous as
+    # soon as another process wants a core: measured on 2 cores with one busy, 1,920 ms a token against 46 ms.
+    waiting = {} if "OMP_WAIT_POLICY" in environ else {"OMP_WAIT_POLICY": "passive"}
+    return {**environ, **waiting, "PYTHONPATH": os.pathsep.join([root, *(p for p in old if p != root)])}
 
 
 def _popen(launch: EngineLaunch, endpoint: Endpoint) -> subprocess.Popen[bytes]:
