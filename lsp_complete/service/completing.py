@@ -100,7 +100,7 @@ class Completer:
         joined, typed = self._join(attempt)
         if joined is not None:
             return await self._finish(attempt, joined, typed)
-        self._stop(attempt.state)
+        attempt.state.stop_generation()
         debounce = attempt.settings.suggest.debounce_ms
         if debounce and attempt.query.trigger != "explicit":
             await asyncio.wait({attempt.overtaken}, timeout=debounce / 1000)
@@ -160,6 +160,7 @@ class Completer:
                 max_lines=amount.max_lines,
             ),
             candidates=query.candidates,
+            drafts=self._drafts(attempt, planned.prompt.forced, model),
         )
         frozen = planned.anchor.suffix
         if planned.anchor.at_cursor and frozen:
@@ -177,6 +178,25 @@ class Completer:
         state.generation = generation
         attempt.note(source="model", prompt_tokens=len(request.prompt), reuse_break=planned.moved)
         return generation
+
+    def _drafts(self, attempt: Attempt, forced: bytes, model: LoadedModel) -> tuple[tuple[int, ...], ...]:
+        """What the model is expected to say, for verification in one batch: what is left of an earlier suggestion, or
+        of the text that had come when the last key stopped it."""
+        uri, around = attempt.query.document.uri, attempt.around
+        hit = self._store.lookup(uri, around.before, around.after)
+        text = hit.text if hit is not None else ""
+        stopped = attempt.state.stopped
+        if not text and stopped is not None:
+            typed = typed_since(stopped.before, around.before, JOIN_CHARS)
+            so_far = bytes(stopped.partial).decode("utf-8", "ignore")
+            if typed is not None and so_far.startswith(typed):
+                text = so_far[len(typed) :]
+        if not text.strip():
+            return ()
+        try:
+            return (tuple(model.tokenizer.tokenize(forced.decode() + text)),)
+        except UnicodeDecodeError:
+            return ()
 
     def _plan(self, attempt: Attempt, model: LoadedModel) -> Planned:
         began = self._clock()
@@ -274,11 +294,6 @@ class Completer:
             tab_width=attempt.around.indent.tab_width,
         )
         self._store.add(entry, current)
-
-    def _stop(self, state: OpenDocument) -> None:
-        if state.generation is not None:
-            state.generation.stop()
-            state.generation = None
 
     def _id(self) -> str:
         return f"s{next(self._ids)}"

@@ -92,7 +92,7 @@ class Service:
         """Stop all work and let go of the engine."""
         self._ahead.stop()
         for state in self.documents:
-            self._stop(state)
+            state.stop_generation()
         await self.brain.stop()
 
     def _start(self) -> None:
@@ -108,7 +108,7 @@ class Service:
         """A document was opened; the first one starts the engine."""
         previous = self.documents.get(document.uri)
         if previous is not None:
-            self._stop(previous)
+            previous.stop_generation()
         state = self.documents.open(document, self._clock())
         self._start()
         self._ahead.opened(state, self.settings)
@@ -131,7 +131,7 @@ class Service:
         """A document was closed; its work stops."""
         state = self.documents.close(uri)
         if state is not None:
-            self._stop(state)
+            state.stop_generation()
 
     def snapshot(self, uri: str) -> Document | None:
         """The current snapshot of an open document."""
@@ -149,11 +149,6 @@ class Service:
         if state is not None and offset >= 0:
             state.cursor = offset
             self._ahead.moved(state, self.settings)
-
-    def _stop(self, state: OpenDocument) -> None:
-        if state.generation is not None:
-            state.generation.stop()
-            state.generation = None
 
     # -- requests ----------------------------------------------------------------------------------------
 
@@ -205,7 +200,7 @@ class Service:
         attempt = Attempt(query, state, self.settings, record, overtaken)
         stored = self._completer.from_store(attempt)
         if stored is not None:
-            self._stop(state)
+            state.stop_generation()
             self._ahead.answered(state, query, stored, self.settings)
             return stored
         if not self.brain.ready:
@@ -224,12 +219,12 @@ class Service:
             return
         generation = state.generation
         if not generation.partial or not generation.running:
-            self._stop(state)
+            state.stop_generation()
             return
 
         def unless_joined() -> None:
             if state.generation is generation and uri not in self._waiting:
-                self._stop(state)
+                state.stop_generation()
 
         asyncio.get_running_loop().call_later(CANCEL_GRACE_S, unless_joined)
 

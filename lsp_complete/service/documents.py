@@ -34,12 +34,19 @@ class OpenDocument:
     anchor: Anchor | None = None
     head: Head | None = None
     generation: Generation | None = None
+    stopped: Generation | None = None
     requests: int = 0
     changed_at: float = -1.0
     accepted_at: float = -1.0
     cursor: int = 0
     last_tokens: tuple[int, ...] = ()
     cached_prompt: tuple[int, ...] = field(default=(), repr=False)
+
+    def stop_generation(self) -> None:
+        """Stop the work in flight; what had come of it may serve as a draft."""
+        if self.generation is not None:
+            self.generation.stop()
+            self.stopped, self.generation = self.generation, None
 
     def change(self, changes: Iterable[Change], encoding: Encoding, version: int, now: float) -> None:
         """Apply an editor's changes; the token table and the anchor follow."""
