@@ -37,3 +37,7 @@ class ProtocolError(LspCompleteError):
 
 class RequestFailed(LspCompleteError):
     """The engine refused or failed one request; the engine itself goes on."""
+
+
+class PromptCold(RequestFailed):
+    """More of the prompt would have to be evaluated than the request allows; nothing was evaluated."""

@@ -39,6 +39,7 @@ class Window:
     lines_above, lines_below: lines around the cursor. anchor_lines: whole lines after the middle token when
     the anchor is chosen. max_tail_lines: the anchor moves when more than this many stand there.
     standard: True lays the prompt out as healed prefix-suffix-middle instead (for comparison).
+    small: the near-cursor window that answers first in a cold place.
     """
 
     lines_above: int = 40
@@ -46,6 +47,7 @@ class Window:
     anchor_lines: int = 20
     max_tail_lines: int = 36
     standard: bool = False
+    small: bool = False
 
     def __post_init__(self) -> None:
         if self.lines_above < 1 or self.lines_below < 0 or self.anchor_lines < 0:
@@ -57,7 +59,7 @@ class Anchor:
     """A frozen choice of prompt parts. prefix and suffix are exact text; the offsets follow edits.
 
     at_cursor: the suffix began at the cursor itself (text to its right, or the end of the file), so that an
-    insertion exactly there belongs to the tail.
+    insertion exactly there belongs to the tail. small: see `Window`.
     """
 
     window_start: int
@@ -67,6 +69,7 @@ class Anchor:
     suffix: str
     at_cursor: bool
     standard: bool = False
+    small: bool = False
 
     def shifted(self, edits: Iterable[Edit]) -> Anchor:
         """The same anchor after edits of the document. O(edits); never raises."""
@@ -149,6 +152,7 @@ def choose(buffer: TextBuffer, cursor: int, window: Window, previous: Anchor | N
         suffix=buffer.slice(suffix_start, end),
         at_cursor=at_cursor,
         standard=window.standard,
+        small=window.small,
     )
 
 
@@ -164,7 +168,7 @@ def _suffix_start(buffer: TextBuffer, line: int, column: int, cursor: int) -> tu
 
 def _window_start(buffer: TextBuffer, line: int, window: Window, previous: Anchor | None) -> int:
     """The head of the window: kept, or a syntax boundary (a line at small indentation after a blank one)."""
-    if previous is not None and previous.standard == window.standard:
+    if previous is not None and (previous.standard, previous.small) == (window.standard, window.small):
         start_line, start_column = buffer.position(min(previous.window_start, buffer.length))
         same = buffer.slice(previous.window_start, previous.window_start + len(previous.prefix)) == previous.prefix
         distance = line - start_line

@@ -60,6 +60,8 @@ class CompletionRequest:
     document's URI); it never decides what is reused, only ids and positions do.
     max_tokens counts generated tokens including the healed ones; 0 means "evaluate the prompt only".
     time_limit_ms counts from submission. candidates: K ≤ 8 alternatives branching on the first tokens.
+    evaluate_limit: refuse at once (PromptCold) if more prompt tokens than this would have to be evaluated, counting what
+    slots and saved prompts hold; 0 is no limit.
     lookup: further token ids for n-gram proposals (retrieved chunks, recent edits). drafts: whole
     proposals to verify first (an earlier suggestion), token ids from the cut on.
     """
@@ -77,6 +79,7 @@ class CompletionRequest:
     lookup: tuple[int, ...] = ()
     drafts: tuple[tuple[int, ...], ...] = ()
     speculate: bool = True
+    evaluate_limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)

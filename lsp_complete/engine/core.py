@@ -18,7 +18,7 @@ from lsp_complete.engine.backend import Floats, Segment, Status
 from lsp_complete.engine.commit import Part, commit_aborted, commit_ok, first_choices
 from lsp_complete.engine.job import Branch, Job
 from lsp_complete.engine.schedule import SHORT, JobView, Limits, StepPlan, plan_step
-from lsp_complete.engine.seating import check_request, seat_job, unseat
+from lsp_complete.engine.seating import check_request, missing, seat_job, unseat
 from lsp_complete.engine.state import (
     State,
     clear_slot,
@@ -29,7 +29,7 @@ from lsp_complete.engine.state import (
     free_branches,
     leave,
 )
-from lsp_complete.errors import RequestFailed
+from lsp_complete.errors import PromptCold, RequestFailed
 
 _log = logging.getLogger(__name__)
 
@@ -112,12 +112,23 @@ def _seat_waiting(state: State) -> None:
             continue
         if job not in state.waiting:
             continue
+        if job.request.evaluate_limit and not job.branches and _too_cold(state, job):
+            continue
         found = seat_job(state, job)
         if found is False:
             continue
         state.waiting.remove(job)
         if not job.main.pending:
             _begin_without_prefill(state, job, found)
+
+
+def _too_cold(state: State, job: Job) -> bool:
+    """Refuse a job whose prompt would need more evaluation than it allows; True if it was refused."""
+    tokens = missing(state, job)
+    if tokens is None or tokens <= job.request.evaluate_limit:
+        return False
+    fail_job(state, job, PromptCold(f"{tokens} prompt tokens are to be evaluated, {job.request.evaluate_limit} allowed."))
+    return True
 
 
 def _begin_without_prefill(state: State, job: Job, memo: Floats | bool | None) -> None:

@@ -27,6 +27,7 @@ from lsp_complete.errors import (
     LspCompleteError,
     MemoryPlanError,
     ModelError,
+    PromptCold,
     ProtocolError,
     RequestFailed,
 )
@@ -47,6 +48,7 @@ Message = dict[str, object]
 _KINDS: tuple[tuple[str, type[LspCompleteError]], ...] = (
     ("memory", MemoryPlanError),
     ("model", ModelError),
+    ("cold", PromptCold),
     ("request", RequestFailed),
     ("unavailable", EngineUnavailable),
 )

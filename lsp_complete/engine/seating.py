@@ -51,6 +51,23 @@ def new_branch(job: Job, seq: int, at: int, pending: list[int], owed: bytes, num
     return Branch(seq, at, pending, owed, Stopper(job.request.stop), rng)
 
 
+def missing(state: State, job: Job) -> int | None:
+    """Prompt tokens that would have to be evaluated if the job were seated now; None if no slot is free.
+
+    Changes nothing; what `seat_job` then does may differ only if saved state turns out to be damaged.
+    """
+    history, drop_tail = _history(job), state.backend.info.can_drop_tail
+    seat = state.table.seat(history, job.request.key, drop_tail)
+    if seat is None:
+        return None
+    have = seat.reuse
+    entry = state.cache.find(history, have + _RESTORE_GAIN)
+    if entry is not None:
+        have = max(have, usable_length(entry.tokens, history, drop_tail))
+    on_disk = None if state.disk is None else state.disk.find(history, have + _RESTORE_GAIN, drop_tail)
+    return len(history) - (have if on_disk is None else max(have, on_disk[1]))
+
+
 def seat_job(state: State, job: Job) -> Floats | bool | None:
     """Bring a waiting job into a slot.
 

@@ -21,7 +21,7 @@ from ..engine.api import CompletionRequest, Priority
 from ..errors import LspCompleteError
 from .brain import Brain
 from .documents import OpenDocument
-from .planning import LoadedModel, plan_fresh
+from .planning import plan, plan_fresh
 from .types import Answer, Query
 from .windows import window_for
 
@@ -63,6 +63,10 @@ class Ahead:
         """Behind an answer: move an anchor whose tail has grown long, while the old prompt still serves."""
         model = self._brain.model
         if settings.prefetch == "off" or model is None or state.anchor is None:
+            return
+        if state.anchor.small:
+            if state.document.uri not in self._tasks:
+                self._begin(state, self._move_anchor(state, settings))
             return
         window = window_for(model, settings)
         buffer = state.document.buffer
@@ -114,15 +118,17 @@ class Ahead:
             return
         window = window_for(model, settings)
         cursor = min(state.cursor, state.document.buffer.length)
-        document = state.document
-        anchor = choose(document.buffer, cursor, window, state.anchor)
+        anchor = choose(state.document.buffer, cursor, window, state.anchor)
         head = build_head(model.fim, anchor, state.table.ids, model.tokenizer.tokenize, ())
-        planned, _ = plan_fresh(replace(state, anchor=None), cursor, model, window)
-        await self._prefill(planned.prompt.prompt, document.uri, Priority.PREFETCH)
-        current = state.document.buffer
-        here = min(state.cursor, current.length)
-        if document.version == state.document.version or not why_moved(anchor, current, here, window):
-            state.anchor, state.head = anchor, head
+        state.next_anchor = anchor  # follows the edits that come meanwhile
+        trial = replace(state, anchor=anchor, head=head, next_anchor=None, generation=None)
+        try:
+            await self._prefill(plan(trial, cursor, model, window).prompt.prompt, state.document.uri, Priority.PREFETCH)
+            moved, buffer = state.next_anchor, state.document.buffer
+            if not why_moved(moved, buffer, min(state.cursor, buffer.length), window):
+                state.anchor, state.head = moved, head
+        finally:
+            state.next_anchor = None
 
     async def _prefill(self, prompt: tuple[int, ...], key: str, priority: Priority) -> None:
         engine = self._brain.engine
@@ -134,7 +140,3 @@ class Ahead:
         except LspCompleteError as error:
             logger.info("a prompt was not made ready: %s", type(error).__name__)
 
-
-def model_limit(model: LoadedModel) -> int:
-    """Most prompt tokens that leave room for an answer."""
-    return max(64, model.limit - 512)

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..config import Settings
+from ..context.anchor import why_moved
 from ..engine.api import Completion, CompletionRequest, Priority, StopRules
+from ..errors import PromptCold
 from ..measure.stages import StageRecord
 from ..suggest.choose import Choice, Policy, choose
 from ..suggest.confidence import Scored
@@ -33,8 +35,10 @@ from .planning import LoadedModel, Planned, plan
 from .selected import as_meant
 from .surroundings import Surroundings, look_around
 from .types import Answer, Query, Suggestion
-from .windows import window_for
+from .windows import SMALL, PrefillRate, window_for
 
+MIN_EVALUATE = 48
+"""A prompt that needs no more tokens than this evaluated is never called cold."""
 JOIN_CHARS = 200
 """Most characters typed since a generation began that a later request may still join."""
 
@@ -71,6 +75,7 @@ class Completer:
     def __init__(self, brain: Brain, store: SuggestionStore, clock: Callable[[], float]) -> None:
         self._brain, self._store, self._clock = brain, store, clock
         self._ids = itertools.count(1)
+        self._rate = PrefillRate()
 
     # -- without the model -------------------------------------------------------------------------------
 
@@ -107,8 +112,22 @@ class Completer:
             if attempt.overtaken.done():
                 return attempt.empty("superseded")
             attempt.note(queue_ms=debounce)
-        generation = self._ask(attempt, amount)
-        return await self._finish(attempt, generation, "")
+        planned = self._plan(attempt, small=False)
+        generation = self._ask(attempt, amount, planned, self._evaluate_limit(attempt, planned))
+        try:
+            return await self._finish(attempt, generation, "")
+        except PromptCold:
+            if attempt.overtaken.done():
+                return attempt.empty("superseded")
+        planned = self._plan(attempt, small=True)
+        return await self._finish(attempt, self._ask(attempt, amount, planned, 0), "")
+
+    def _evaluate_limit(self, attempt: Attempt, planned: Planned) -> int:
+        """Prompt tokens that can be evaluated within the deadline for a cold place; 0 is no limit."""
+        deadline = attempt.settings.first_deadline_ms
+        if not deadline or planned.anchor.standard or planned.anchor.small:
+            return 0
+        return max(MIN_EVALUATE, int(self._rate.tokens_per_s * deadline / 1000))
 
     def _amount(self, attempt: Attempt) -> Amount:
         query, suggest, around = attempt.query, attempt.settings.suggest, attempt.around
@@ -140,15 +159,14 @@ class Completer:
         attempt.note(source="joined")
         return generation, typed
 
-    def _ask(self, attempt: Attempt, amount: Amount) -> Generation:
+    def _ask(self, attempt: Attempt, amount: Amount, planned: Planned, limit: int) -> Generation:
         model, engine = self._brain.model, self._brain.engine
         assert model is not None and engine is not None
         query, state = attempt.query, attempt.state
-        planned = self._plan(attempt, model)
         request = CompletionRequest(
             prompt=planned.prompt.prompt,
             forced=planned.prompt.forced,
-            key=query.document.uri,
+            key=query.document.uri + ("#small" if planned.anchor.small else ""),
             max_tokens=amount.max_tokens + (len(planned.prompt.forced) + 3) // 4,
             time_limit_ms=attempt.settings.suggest.time_limit_ms,
             priority=Priority.INTERACTIVE,
@@ -161,6 +179,7 @@ class Completer:
             ),
             candidates=query.candidates,
             drafts=self._drafts(attempt, planned.prompt.forced, model),
+            evaluate_limit=limit,
         )
         frozen = planned.anchor.suffix
         if planned.anchor.at_cursor and frozen:
@@ -198,10 +217,19 @@ class Completer:
         except UnicodeDecodeError:
             return ()
 
-    def _plan(self, attempt: Attempt, model: LoadedModel) -> Planned:
+    def _plan(self, attempt: Attempt, *, small: bool) -> Planned:
+        """The prompt for this cursor; small: the near-cursor one that answers first in a cold place, and on while its
+        anchor stands and no full prompt is ready."""
+        model = self._brain.model
+        assert model is not None
         began = self._clock()
         state, query = attempt.virtual
-        planned = plan(state, query.offset, model, window_for(model, attempt.settings))
+        if small:
+            state.anchor = state.head = None
+        elif state.anchor is not None and state.anchor.small:
+            small = not why_moved(state.anchor, state.document.buffer, query.offset, SMALL)
+        window = SMALL if small else window_for(model, attempt.settings)
+        planned = plan(state, query.offset, model, window)
         total = self._clock() - began
         attempt.note(context_ms=(total - planned.tokenize_s) * 1000, tokenize_ms=planned.tokenize_s * 1000)
         return planned
@@ -227,6 +255,7 @@ class Completer:
     def _note_engine(self, attempt: Attempt, completion: Completion, waited_ms: float) -> None:
         """The engine's stage times; for a joined request only what it waited for."""
         t = completion.timing
+        self._rate = self._rate.learned(t.evaluated, t.prefill_ms)
         share = min(1.0, waited_ms / t.total_ms) if t.total_ms > 0 else 1.0
         attempt.note(
             queue_ms=attempt.record.queue_ms + t.queue_ms * share,

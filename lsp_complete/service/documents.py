@@ -26,13 +26,18 @@ MAX_TABLE_CHARS = 60_000_000
 
 @dataclass(slots=True)
 class OpenDocument:
-    """State of one open document. `previous` is the snapshot before the last change."""
+    """State of one open document.
+
+    anchor, head: in force. next_anchor: being made ready behind it. generation: work in flight; stopped: the last one
+    that was stopped. requests: asked so far. Times are clock seconds, −1 for never. cursor: last known offset.
+    """
 
     document: Document
     opened_at: float
     table: TokenTable | None = None
     anchor: Anchor | None = None
     head: Head | None = None
+    next_anchor: Anchor | None = None
     generation: Generation | None = None
     stopped: Generation | None = None
     requests: int = 0
@@ -57,6 +62,8 @@ class OpenDocument:
             self.table.update(old.buffer, self.document.buffer, edits)
         if self.anchor is not None:
             self.anchor = self.anchor.shifted(edits)
+        if self.next_anchor is not None:
+            self.next_anchor = self.next_anchor.shifted(edits)
 
     def ensure_table(self, tokenizer: Tokenizer, spans: SpanCache) -> TokenTable:
         """The token table of the current snapshot, made on first use over the cache that documents share."""
@@ -101,5 +108,5 @@ class DocumentSet:
     def forget_model(self) -> None:
         """Drop what depends on the vocabulary (another model was loaded)."""
         for state in self._documents.values():
-            state.table = state.anchor = state.head = None
+            state.table = state.anchor = state.head = state.next_anchor = None
             state.last_tokens = state.cached_prompt = ()

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..config import Settings
 from ..context.anchor import Window
 from .planning import LoadedModel
 
-SMALL = Window(lines_above=10, lines_below=3, anchor_lines=10, max_tail_lines=20)
+SMALL = Window(lines_above=10, lines_below=3, anchor_lines=10, max_tail_lines=20, small=True)
 """The near-cursor prompt that answers first in a cold place."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillRate:
+    """Prompt tokens per second, learned from answers (only from evaluations large enough to tell)."""
+
+    tokens_per_s: float = 200.0
+
+    def learned(self, evaluated: int, prefill_ms: float) -> PrefillRate:
+        """The rate after one more answer."""
+        if evaluated < 64 or prefill_ms <= 0:
+            return self
+        return PrefillRate(0.7 * self.tokens_per_s + 0.3 * evaluated / prefill_ms * 1000)
 
 
 def window_for(model: LoadedModel, settings: Settings) -> Window:

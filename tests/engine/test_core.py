@@ -11,7 +11,7 @@ from lsp_complete.engine.api import Candidate, Completion, CompletionRequest, Pr
 from lsp_complete.engine.backend import Status
 from lsp_complete.engine.core import Step
 from lsp_complete.engine.state import integrity
-from lsp_complete.errors import RequestFailed
+from lsp_complete.errors import PromptCold, RequestFailed
 from tests.engine.fake_backend import EOG, SPECIAL, FakeBackend, encode, scripted_brain
 from tests.engine.harness import Harness, cold
 
@@ -30,6 +30,16 @@ def test_a_prompt_that_grows_evaluates_only_what_is_new() -> None:
     c = h.complete(ask(encode(TEXT[:103]), key="a"))
     assert (c.timing.reused, c.timing.evaluated, c.timing.prompt) == (100, 3, 103)
     assert c.candidates[0].text == cold(ask(encode(TEXT[:103])))
+
+
+def test_a_cold_prompt_is_refused_where_the_request_limits_evaluation() -> None:
+    h = Harness()
+    with pytest.raises(PromptCold):
+        h.complete(ask(encode(TEXT[:100]), key="a", evaluate_limit=40))
+    assert h.backend.batches == []
+    h.complete(ask(encode(TEXT[:70]), key="a"))
+    c = h.complete(ask(encode(TEXT[:100]), key="a", evaluate_limit=40))
+    assert c.timing.evaluated == 30
 
 
 def test_the_same_prompt_again_evaluates_nothing() -> None:

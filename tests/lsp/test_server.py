@@ -216,3 +216,102 @@ async def test_a_disabled_language_is_silent() -> None:
         await ready(client, server)
         assert (await client.inline(URI, CURSOR)).items == ()
         assert e.calls == []
+
+
+async def test_a_key_that_agrees_joins_the_work_in_flight() -> None:
+    engine = ScriptedEngine([b"value * 2"], hold=True)
+    async with session(engine) as (client, server, _):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        first = client.ask(URI, CURSOR)
+        await engine.wait_calls(1)
+        server.service.documents.get(URI).generation.partial.extend(b"valu")
+        client.change(URI, [Edit(CURSOR, CURSOR, "v")])
+        second = client.ask(URI, Position(6, 19))
+        assert (await client.answer(first, CURSOR)).stages["outcome"] == "superseded"
+        engine.release(0)
+        answer = await client.answer(second, Position(6, 19))
+        assert answer.stages["source"] == "joined"
+        assert [item.text for item in answer.items] == ["alue * 2"]
+        assert len(engine.calls) == 1
+
+
+async def test_what_is_left_of_a_stopped_suggestion_becomes_a_draft() -> None:
+    engine = ScriptedEngine([b"value * 2", b"ue * 3"], hold=True)
+    async with session(engine) as (client, server, _):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        client.ask(URI, CURSOR)
+        await engine.wait_calls(1)
+        server.service.documents.get(URI).generation.partial.extend(b"value *")
+        server.service.documents.get(URI).stop_generation()
+        client.change(URI, [Edit(CURSOR, CURSOR, "val")])
+        call = client.ask(URI, Position(6, 21))
+        await engine.wait_calls(2)
+        request = engine.requests[1]
+        (draft,) = request.drafts
+        assert bytes(draft) == request.forced + b"ue *"
+        engine.release(1)
+        assert (await client.answer(call, Position(6, 21))).items[0].text == "ue * 3"
+
+
+async def test_the_selected_popup_item_is_continued() -> None:
+    async with session(ScriptedEngine([b"(values)"])) as (client, server, engine):
+        client.open(URI, "python", CODE.replace("result += ", "result += s"))
+        await ready(client, server)
+        span = {"start": {"line": 6, "character": 18}, "end": {"line": 6, "character": 19}}
+        params = {
+            "textDocument": {"uri": URI},
+            "position": {"line": 6, "character": 19},
+            "context": {"triggerKind": 2, "selectedCompletionInfo": {"range": span, "text": "sum"}},
+        }
+        reply = await client.request("textDocument/inlineCompletion", params)
+        (item,) = reply["items"]
+        assert item["insertText"] == "sum(values)" and item["range"] == span
+        request = engine.requests[-1]
+        assert prompt_text(request.prompt) + request.forced.decode() == prompt_text(request.prompt) + "m"
+        assert prompt_text(request.prompt).endswith("result += su")
+
+
+async def test_opening_makes_the_prompt_ready_at_background_priority() -> None:
+    from lsp_complete.engine.api import Priority
+
+    async with session(options={"settings": {"prefetch": "light"}}) as (client, server, engine):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        client.move_cursor(URI, CURSOR)
+        await engine.wait_for(lambda: any(prompt_text(r.prompt).endswith("result +=") for r in engine.requests))
+        warm = engine.requests[-1]
+        assert warm.max_tokens == 0 and warm.priority is Priority.BACKGROUND
+        answer = await client.inline(URI, CURSOR)
+        assert answer.stages["reuse_break"] == ""
+        assert engine.requests[-1].prompt == warm.prompt
+
+
+async def test_a_cold_place_is_answered_from_a_small_prompt_and_the_full_one_is_built_behind() -> None:
+    """The ladder: refused as cold, asked small; the full prompt is evaluated behind and takes over."""
+    from lsp_complete.engine.api import Completion, CompletionRequest, EngineTiming, Priority
+    from lsp_complete.errors import PromptCold
+
+    text = "".join(f"line_{n} = {n}\n" for n in range(60)) + "last = \n" + "".join(f"below_{n} = 1\n" for n in range(9))
+    cursor = Position(60, 7)
+
+    def script(request: CompletionRequest) -> bytes | Completion:
+        if request.evaluate_limit:
+            raise PromptCold("cold")
+        return b"one" if request.max_tokens else Completion((), EngineTiming())
+
+    settings = {"prefetch": "light", "suggest": {"typed_through": False}}
+    async with session(ScriptedEngine(script), {"settings": settings}) as (client, server, engine):
+        client.open(URI, "python", text)
+        await ready(client, server)
+        answer = await client.inline(URI, cursor)
+        assert [item.text for item in answer.items] == ["one"]
+        tried, small = [r for r in engine.requests if r.max_tokens][-2:]
+        assert tried.evaluate_limit and not small.evaluate_limit
+        assert len(small.prompt) < len(tried.prompt) and small.key != tried.key
+        await engine.wait_for(lambda: engine.calls[-1].outcome == "done" and engine.requests[-1].max_tokens == 0)
+        full = engine.requests[-1]
+        assert full.priority is Priority.PREFETCH and full.prompt == tried.prompt
+        while server.service.documents.get(URI).anchor.small:  # noqa: ASYNC110
+            await asyncio.sleep(0)
