@@ -1,7 +1,7 @@
 """From a tree to outline nodes, for a whole text or for a part of it.
 
-Strategy: one query pass gives the captures of `definitions.scm`, `imports.scm`, `calls.scm` and `comments.scm`; they are merged by node,
-sorted by position and nested by their spans. All decisions about languages are in the queries and facts.
+Strategy: one query pass gives definitions, imports and comments, another what is called; captures are merged by node, sorted
+by position and nested by their spans. All decisions about languages are in the queries and facts.
 
 Rules:
 - Capture names: `@function[.kind]`, `@class[.kind]`, `@constant[.kind]`, `@import[.kind]` name the node, `@name`, `@body`
@@ -63,22 +63,34 @@ def text_of(node: tree_sitter.Node, buffer: TextBuffer) -> str:
 
 
 def capture(tree: SyntaxTree, start: int | None = None, end: int | None = None) -> Captured:
-    """Run the outline query over the whole tree, or over the nodes that touch start … end."""
-    cursor = tree_sitter.QueryCursor(tree.grammar.outline)
-    if start is not None and end is not None:
-        cursor.set_byte_range(BYTES * start, BYTES * max(end, start + 1))
+    """Run the queries over the whole tree, or over the nodes that touch start … end."""
     items: dict[tuple[int, int, str], Item] = {}
-    calls: list[tuple[int, str]] = []
     loose: list[tree_sitter.Node] = []
-    for _pattern, found in cursor.matches(tree.root):
-        called = found.get("call")
-        if called:
-            calls.extend((node.start_byte // BYTES, text_of(node, tree.buffer)) for node in called)
-        elif not _add(found, items, tree) and "bind" in found:
+    for _pattern, found in _cursor(tree.grammar.outline, start, end).matches(tree.root):
+        if not _add(found, items, tree) and "bind" in found:
             loose.extend(found["bind"])
     made = list(items.values())
     _attach(loose, made, tree.buffer)
-    return Captured(made[:MAX_NODES], sorted(set(calls)))
+    return Captured(made[:MAX_NODES], _calls(tree, start, end))
+
+
+def _cursor(query: tree_sitter.Query, start: int | None, end: int | None) -> tree_sitter.QueryCursor:
+    cursor = tree_sitter.QueryCursor(query)
+    if start is not None and end is not None:
+        cursor.set_byte_range(BYTES * start, BYTES * max(end, start + 1))
+    return cursor
+
+
+def _calls(tree: SyntaxTree, start: int | None, end: int | None) -> list[tuple[int, str]]:
+    """(offset, name) of every call, sorted. The text is taken from the buffer once: a slice per call would cost more than the
+    query."""
+    nodes = _cursor(tree.grammar.calls, start, end).captures(tree.root).get("call", [])
+    spans = {(node.start_byte // BYTES, node.end_byte // BYTES) for node in nodes}
+    if not spans:
+        return []
+    low, high = min(spans)[0], max(last for _, last in spans)
+    text = tree.buffer.slice(low, high)
+    return sorted((first, text[first - low : last - low]) for first, last in spans)
 
 
 def _add(

@@ -81,14 +81,14 @@ class LanguageFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
-    """A loaded parser with its queries. `outline` finds definitions, imports, calls and comments; `place` what surrounds
-    a cursor; `errors` what could not be parsed. keywords: the grammar's own words."""
+    """A loaded parser with its queries. `outline` finds definitions, imports and comments, `calls` what is called, `place`
+    what surrounds a cursor. keywords: the grammar's own words."""
 
     facts: LanguageFacts
     language: tree_sitter.Language
     outline: tree_sitter.Query
     place: tree_sitter.Query
-    errors: tree_sitter.Query
+    calls: tree_sitter.Query
     keywords: frozenset[str]
     version: str
 
@@ -180,14 +180,14 @@ def _load(facts: LanguageFacts) -> Grammar:
     }
     package = facts.module.replace("_", "-")
     recipe = "\0".join((package, importlib.metadata.version(package), repr(facts), *texts.values()))
-    outline = "\n".join(texts[name] for name in ("definitions", "imports", "calls", "comments"))
+    outline = "\n".join(texts[name] for name in ("definitions", "imports", "comments"))
     place = "\n".join(texts[name] for name in ("blocks", "comments", "strings"))
     return Grammar(
         facts,
         language,
         tree_sitter.Query(language, outline),
         tree_sitter.Query(language, place),
-        tree_sitter.Query(language, "(ERROR) @error (MISSING) @missing"),
+        tree_sitter.Query(language, texts["calls"]),
         _words_of(language),
         xxhash.xxh3_64_hexdigest(recipe.encode("utf-8")),
     )

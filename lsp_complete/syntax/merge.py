@@ -40,8 +40,9 @@ def merge_last_good(last: Outline, new: Outline, buffer: TextBuffer) -> Outline:
         return new
     names = {(node.role == "import", node.span.name_start) for node in kept}
     rest = [node for node in new.nodes if (node.role == "import", node.span.name_start) not in names]
-    merged = _nested(sorted([*rest, *kept], key=lambda node: (node.span.start, -node.span.end)), set(map(id, kept)))
-    return replace(new, nodes=tuple(merged), kept=sum(1 for node in merged if id(node) in set(map(id, kept))))
+    ours = set(map(id, kept))
+    merged = _nested(sorted([*rest, *kept], key=lambda node: (node.span.start, -node.span.end)), ours)
+    return replace(new, nodes=tuple(merged), kept=sum(1 for node in merged if id(node) in ours))
 
 
 def _zones(new: Outline, buffer: TextBuffer) -> list[tuple[int, int]]:
@@ -78,15 +79,16 @@ def _nested(nodes: list[OutlineNode], kept: set[int]) -> list[OutlineNode]:
     """Nodes without those that overlap another in part: of two, the one kept from whole code stays."""
     made: list[OutlineNode] = []
     stack: list[OutlineNode] = []
+    dropped: set[int] = set()
     for node in nodes:
         while stack and stack[-1].span.end <= node.span.start:
             stack.pop()
         while stack and node.span.end > stack[-1].span.end:
             if id(node) not in kept or id(stack[-1]) in kept:
                 break
-            made.remove(stack.pop())
+            dropped.add(id(stack.pop()))
         if stack and node.span.end > stack[-1].span.end:
             continue
         made.append(node)
         stack.append(node)
-    return made
+    return [node for node in made if id(node) not in dropped] if dropped else made

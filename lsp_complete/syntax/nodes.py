@@ -156,21 +156,22 @@ def children(nodes: Sequence[OutlineNode], parent: int) -> Iterator[int]:
 
 def moved(node: OutlineNode, offsets: int, lines: int) -> OutlineNode:
     """The node, further down by so many code points and lines."""
-    span = node.span
-    return OutlineNode(
-        node.role, node.kind, node.name, node.container, node.doc, node.signature, node.calls, node.binds,
-        Span(
-            span[0] + offsets, span[1] + offsets, span[2] + offsets, span[3] + offsets, span[4] + offsets,
-            span[5] + lines, span[6] + lines, span[7] + lines,
-        ),
+    start, end, name_start, body_start, body_end, first_line, last_line, body_line = node.span
+    span = Span(
+        start + offsets, end + offsets, name_start + offsets, body_start + offsets, body_end + offsets,
+        first_line + lines, last_line + lines, body_line + lines,
     )  # fmt: skip
+    return OutlineNode(
+        node.role, node.kind, node.name, node.container, node.doc, node.signature, node.calls, node.binds, span
+    )
 
 
-def _shifted_node(node: OutlineNode, edit: Edit, lines: int) -> OutlineNode | None:
+def _stretched(node: OutlineNode, edit: Edit, lines: int) -> OutlineNode | None:
+    """A node that an edit touches: it grows or shrinks with it; None if all of it was replaced."""
     span = node.span
     if span.start >= edit.old_end and span.end > edit.start:
         return moved(node, edit.delta, lines)
-    if span.end < edit.start or (span.end == edit.start and not _grows(node, edit)):
+    if span.end == edit.start and (edit.new_end <= edit.old_end or node.role == "comment"):
         return node
     if edit.start <= span.start and edit.old_end >= span.end:
         return None
@@ -182,21 +183,38 @@ def _shifted_node(node: OutlineNode, edit: Edit, lines: int) -> OutlineNode | No
     return replace(node, span=Span(*offsets, *rows))
 
 
-def _grows(node: OutlineNode, edit: Edit) -> bool:
-    return edit.new_end > edit.old_end and node.role != "comment"
-
-
 def shifted(outline: Outline, edits: Sequence[Edit]) -> Outline:
     """The outline with its nodes moved by `edits`: the last good structure while a new parse is under way. O(nodes).
 
     Nodes whose text was wholly replaced are gone; nodes around an edit grow or shrink with it.
     """
-    nodes: tuple[OutlineNode, ...] = outline.nodes
+    if not edits:
+        return outline
+    nodes: Sequence[OutlineNode] = outline.nodes
     length, broken = outline.length, outline.broken
     for edit in edits:
-        lines = edit.new_end_point[0] - edit.old_end_point[0]
-        made = (_shifted_node(node, edit, lines) for node in nodes)
-        nodes = tuple(node for node in made if node is not None)
+        nodes = _moved_all(nodes, edit)
         broken = tuple((shift(start, edit), shift(end, edit)) for start, end in broken)
         length += edit.delta
-    return replace(outline, nodes=nodes, length=length, broken=broken)
+    return replace(outline, nodes=tuple(nodes), length=length, broken=broken)
+
+
+def _moved_all(nodes: Sequence[OutlineNode], edit: Edit) -> list[OutlineNode]:
+    lines, delta = edit.new_end_point[0] - edit.old_end_point[0], edit.delta
+    first, last = edit.start, edit.old_end
+    made: list[OutlineNode] = []
+    stretched = False
+    for node in nodes:
+        span = node.span
+        if span[1] < first:
+            made.append(node)
+        elif span[0] > last:
+            made.append(moved(node, delta, lines) if delta or lines else node)
+        else:
+            changed = _stretched(node, edit, lines)
+            stretched = True
+            if changed is not None:
+                made.append(changed)
+    if stretched and last > first:  # starts may have come together
+        made.sort(key=lambda node: (node.span[0], -node.span[1]))
+    return made

@@ -26,7 +26,8 @@ __all__ = [
     "merge_last_good", "outline_of", "outline_text", "render", "render_node", "shifted", "update_outline",
 ]  # fmt: skip
 
-_MAX_GROWTH = 8
+_MAX_GROWTH = 12
+_MARGIN = 1_000
 
 
 def outline_of(tree: SyntaxTree) -> Outline:
@@ -78,15 +79,20 @@ def _whole_lines(tree: SyntaxTree, start: int, end: int) -> tuple[int, int]:
 def _refreshed(outline: Outline, tree: SyntaxTree, start: int, end: int) -> tuple[OutlineNode, ...] | None:
     """Nodes of `outline` with those that touch start … end read again; None if that would not be the same as all."""
     old = outline.nodes
+    fresh: list[OutlineNode] | None = None
     for _ in range(_MAX_GROWTH):
-        fresh = outline_nodes(capture(tree, start, end), tree)
-        fresh = [node for node in fresh if node.span.start <= end and node.span.end >= start]
-        grown = _grown(tree, (*old, *fresh), start, end)
+        known = [node for node in old if node.span[1] >= start - _MARGIN and node.span[0] <= end]
+        grown = _grown(tree, (*known, *(fresh or ())), start, end)
         if grown == (start, end):
-            break
-        start, end = grown
+            if fresh is not None:
+                break
+            fresh = outline_nodes(capture(tree, start, end), tree)
+            fresh = [node for node in fresh if node.span[0] <= end and node.span[1] >= start]
+            continue
+        (start, end), fresh = grown, None
     else:
         return None
+    assert fresh is not None
     kept_around = [node for node in old if _around(node, start, end)]
     fresh_around = [node for node in fresh if _around(node, start, end)]
     if list(map(_identity, kept_around)) != list(map(_identity, fresh_around)):
@@ -94,9 +100,9 @@ def _refreshed(outline: Outline, tree: SyntaxTree, start: int, end: int) -> tupl
     if tree.grammar.facts.doc == "above":  # their comments lie outside what was read, unchanged
         docs = {id(node): known.doc for known, node in zip(kept_around, fresh_around, strict=True)}
         fresh = [replace(node, doc=docs[id(node)]) if id(node) in docs else node for node in fresh]
-    head = [node for node in old if node.span.end < start]
-    tail = [node for node in old if node.span.start > end]
-    return tuple(sorted((*head, *fresh, *tail), key=lambda node: (node.span.start, -node.span.end)))
+    head = [node for node in old if node.span[1] < start]
+    tail = [node for node in old if node.span[0] > end]
+    return tuple(sorted((*head, *fresh, *tail), key=lambda node: (node.span[0], -node.span[1])))
 
 
 def _grown(tree: SyntaxTree, nodes: Sequence[OutlineNode], start: int, end: int) -> tuple[int, int]:

@@ -164,13 +164,24 @@ def changed_spans(old: SyntaxTree, new: SyntaxTree) -> list[tuple[int, int]]:
 
 
 def error_spans(tree: SyntaxTree, start: int = 0, end: int | None = None, limit: int = 200) -> list[tuple[int, int]]:
-    """Spans of ERROR nodes and of the parents of missing tokens that touch start … end. Empty for a whole text."""
-    if not tree.root.has_error:
-        return []
-    cursor = tree_sitter.QueryCursor(tree.grammar.errors)
-    last = tree.buffer.length if end is None else end
-    cursor.set_byte_range(BYTES * start, BYTES * (last + 1))  # a missing token at the end is empty, and counts
-    found = cursor.captures(tree.root)
-    nodes = found.get("error", [])[:limit]
-    nodes += [node.parent or node for node in found.get("missing", [])[:limit]]
-    return sorted({span(node) for node in nodes})
+    """Spans of ERROR nodes and of the parents of missing tokens that touch start … end. Empty for a whole text.
+
+    Goes only where errors are, so the cost is that of the errors and of their ancestors' children.
+    """
+    low, high = BYTES * start, BYTES * (tree.buffer.length if end is None else end)
+    found: set[tuple[int, int]] = set()
+    waiting = [tree.root] if tree.root.has_error else []
+    if waiting and tree.root.is_error:
+        found.add(span(tree.root))
+    while waiting and len(found) < limit:
+        around = waiting.pop()
+        for node in around.children:
+            if not node.has_error or node.end_byte < low or node.start_byte > high:
+                continue
+            if node.is_missing:
+                found.add(span(around))
+            else:
+                waiting.append(node)
+                if node.is_error:
+                    found.add(span(node))
+    return sorted(found)

@@ -230,7 +230,9 @@ class SyntaxWorker:
         entry.since_sent = []
         edits = tuple(entry.edits)
         self.state(uri)
-        raw = shifted(entry.raw, edits) if entry.raw is not None and not entry.afresh else None
+        raw = None
+        if entry.raw is not None and not entry.afresh:
+            raw = entry.moved_outline if entry.raw is entry.outline else shifted(entry.raw, edits)
         job = _Job(
             entry.facts, entry.document.buffer, None if entry.afresh else entry.tree, raw, entry.moved_outline, edits, entry.stop
         )

@@ -12,7 +12,17 @@ from lsp_complete.syntax.trees import SyntaxTree, edited, error_spans, hull, par
 from lsp_complete.text.buffer import TextBuffer
 from lsp_complete.text.edits import Change
 from lsp_complete.text.positions import Encoding
-from tests.syntax.helpers import PIECES, SAMPLES, TWELVE, changes, document, dump, endings, grammar_of, tree_of
+from tests.syntax.helpers import (
+    PIECES,
+    SAMPLES,
+    TWELVE,
+    changes,
+    document,
+    dump,
+    endings,
+    grammar_of,
+    tree_of,
+)
 
 SLOW_OK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
