@@ -155,7 +155,7 @@ async def processes(run_dir: Path) -> AsyncIterator[Processes]:
     made = Processes(run_dir)
     yield made
     for server in made.servers:
-        await server.close()
+        await asyncio.wait_for(server.close(), 30)  # a broken server must fail a test, not hang the run
 
 
 @pytest.fixture

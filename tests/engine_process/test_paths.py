@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lsp_complete.engine import paths
+from lsp_complete.engine import paths, transport
 from lsp_complete.engine.paths import Endpoint, check_private, endpoint_name, make_private, runtime_directory
 from lsp_complete.engine.transport import NotListening, acquire, listen, remove_listener, where
 from lsp_complete.errors import EngineUnavailable
@@ -121,6 +121,23 @@ def test_a_removed_lock_file_is_noticed_and_its_successor_left_alone(run_dir: Pa
     old.release()
     assert new.still_ours()
     new.release()
+
+
+def test_a_lock_file_removed_between_opening_and_locking_does_not_count(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dying holder removes its file while the next engine already waits for it."""
+    endpoint, real = Endpoint(run_dir, "e-1"), transport._try_lock
+
+    def late(fd: int) -> bool:
+        monkeypatch.setattr(transport, "_try_lock", real)
+        endpoint.lock.unlink()
+        return real(fd)
+
+    monkeypatch.setattr(transport, "_try_lock", late)
+    lock = acquire(endpoint)
+    assert lock is not None and lock.still_ours() and acquire(endpoint) is None
+    lock.release()
 
 
 def test_a_lock_path_that_is_a_link_is_refused(run_dir: Path) -> None:
