@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from ..config import Settings
 from ..context.anchor import choose, why_moved
@@ -26,6 +27,8 @@ from .types import Answer, Query
 from .windows import window_for
 
 logger = logging.getLogger(__name__)
+
+Future = asyncio.Future[Any]
 
 SOFT_TAIL = 0.7
 """The anchor is moved in the background once the tail holds this share of its limit."""
@@ -56,17 +59,27 @@ class Ahead:
         if task is not None and task.get_name() == "warm":
             task.cancel()
 
-    def asked(self) -> None:
-        """A request is about to go to the engine; lower priorities wait there by themselves."""
+    async def full_prompt(self, state: OpenDocument, query: Query, settings: Settings, overtaken: Future) -> None:
+        """Behind a small answer the full prompt is being evaluated: wait for it (or to be overtaken) if it serves this
+        cursor, since answering again from the small one would only keep it from getting done; else stop it."""
+        task, model = self._tasks.get(state.document.uri), self._brain.model
+        if state.anchor is None or not state.anchor.small or task is None or model is None:
+            return
+        if why_moved(state.next_anchor, query.document.buffer, query.offset, window_for(model, settings)):
+            task.cancel()
+            return
+        waited: set[Future] = {task, overtaken}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
 
     def answered(self, state: OpenDocument, _query: Query, _answer: Answer, settings: Settings) -> None:
         """Behind an answer: move an anchor whose tail has grown long, while the old prompt still serves."""
         model = self._brain.model
-        if settings.prefetch == "off" or model is None or state.anchor is None:
+        if model is None or state.anchor is None:
             return
-        if state.anchor.small:
-            if state.document.uri not in self._tasks:
-                self._begin(state, self._move_anchor(state, settings))
+        if state.anchor.small:  # the second rung of the ladder; no luxury that a setting turns off
+            self._begin(state, self._move_anchor(state, settings))
+            return
+        if settings.prefetch == "off":
             return
         window = window_for(model, settings)
         buffer = state.document.buffer
@@ -123,7 +136,9 @@ class Ahead:
         state.next_anchor = anchor  # follows the edits that come meanwhile
         trial = replace(state, anchor=anchor, head=head, next_anchor=None, generation=None)
         try:
-            await self._prefill(plan(trial, cursor, model, window).prompt.prompt, state.document.uri, Priority.PREFETCH)
+            small = state.anchor is not None and state.anchor.small
+            priority = Priority.INTERACTIVE if small else Priority.PREFETCH
+            await self._prefill(plan(trial, cursor, model, window).prompt.prompt, state.document.uri, priority)
             moved, buffer = state.next_anchor, state.document.buffer
             if not why_moved(moved, buffer, min(state.cursor, buffer.length), window):
                 state.anchor, state.head = moved, head

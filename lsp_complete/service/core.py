@@ -206,7 +206,11 @@ class Service:
         if not self.brain.ready:
             self._start()
             return Answer((), replace(record, outcome="unavailable", reason=self.brain.problem or "starting"))
-        self._ahead.asked()
+        began = self._clock()
+        await self._ahead.full_prompt(state, query, self.settings, overtaken)
+        if overtaken.done():
+            return attempt.empty("superseded")
+        attempt.note(queue_ms=(self._clock() - began) * 1000)
         answer = await self._completer.complete(attempt)
         if not overtaken.done():
             self._ahead.answered(state, query, answer, self.settings)

@@ -312,6 +312,6 @@ async def test_a_cold_place_is_answered_from_a_small_prompt_and_the_full_one_is_
         assert len(small.prompt) < len(tried.prompt) and small.key != tried.key
         await engine.wait_for(lambda: engine.calls[-1].outcome == "done" and engine.requests[-1].max_tokens == 0)
         full = engine.requests[-1]
-        assert full.priority is Priority.PREFETCH and full.prompt == tried.prompt
+        assert full.priority is Priority.INTERACTIVE and full.prompt == tried.prompt
         while server.service.documents.get(URI).anchor.small:  # noqa: ASYNC110
             await asyncio.sleep(0)
