@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -86,10 +87,17 @@ def closed_figures(samples: Sequence[KeySample]) -> dict[str, Any]:
         "context_tokens_p50": _quantile([s.prompt for s in later if s.prompt >= 0], 0.5),
         "decoded_p50": _quantile([s.decoded for s in later if s.decoded >= 0], 0.5),
         "stages_p50_ms": stage_medians(later),
+        "empty_because": reasons(judged),
         "places": len({s.place for s in samples}),
         "keys": len(samples),
         "keys_judged": len(judged),
     }
+
+
+def reasons(samples: Sequence[KeySample]) -> dict[str, int]:
+    """Why nothing was offered: outcome and reason with their counts, the most frequent first."""
+    counts = Counter(f"{s.outcome} {s.reason}".strip() or "not told" for s in samples if not s.offered)
+    return dict(counts.most_common())
 
 
 def stage_medians(samples: Sequence[KeySample]) -> dict[str, float | None]:
@@ -162,7 +170,7 @@ async def measure(
         run = await run_closed(variants, places, options.seed, say)
         samples, result["model"] = list(run.samples), run.model
         sides = {v.name: [s for s in samples if s.variant == v.name] for v in variants}
-        result["closed"] = closed_figures(sides["lsp-complete"])
+        result["closed"] = {"settings": variants[0].options.settings, **closed_figures(sides["lsp-complete"])}
         if options.standard:
             result["closed"]["standard"] = closed_figures(sides["standard"])
             result["closed"]["against_standard"] = comparison(

@@ -59,6 +59,7 @@ class KeySample:
     exact: bool
     to_closer: bool
     text: str = ""
+    reason: str = ""
     stage_ms: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -85,6 +86,7 @@ def sample_of(
         exact=bool(offered and item and line_exact(key, target, item)),
         to_closer=bool(offered and item and right_to_closer(key, target, item)),
         text=item.text if item else "",
+        reason=str(stages.get("reason", "")),
         stage_ms={k[:-3]: v for k, v in stages.items() if k.endswith("_ms")},
     )
 

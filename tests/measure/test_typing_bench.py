@@ -107,6 +107,8 @@ def test_closed_figures_separate_openings_and_unjudged_keys() -> None:
     assert figures["p50_ms"] == 100 and figures["p95_ms"] == 300 and figures["evaluated_per_key_p95"] == 12
     assert figures["empty"] == 0.25 and figures["line_exact"] == 0.75
     assert closed_figures([])["p50_ms"] is None
+    silent = [sample(offered=False, outcome="held_back", reason="short"), sample(offered=False, outcome="")]
+    assert closed_figures(silent)["empty_because"] == {"held_back short": 1, "not told": 1}
     staged = [sample(key=n, stage_ms={"decode": 10.0 * n, "queue": 0.0}) for n in range(3)]
     assert closed_figures(staged)["stages_p50_ms"] == {"decode": 10.0}
 
