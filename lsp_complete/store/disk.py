@@ -77,7 +77,16 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
         return bool(_FILE_NAME.fullmatch(filename)) and not path.is_symlink() and not path.parent.is_symlink()
 
 
-_ERRORS = (sqlite3.Error, diskcache.Timeout, OSError, ValueError, TypeError, KeyError, AttributeError, AssertionError)
+_ERRORS = (
+    sqlite3.Error,
+    diskcache.Timeout,
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    AssertionError,
+)
 
 
 def private_directory(path: Path) -> bool:

@@ -134,7 +134,9 @@ class FingerprintCache(Generic[T]):
         settled = entry.checked_ns - state.mtime_ns > RACY_NS
         return settled and (state.mtime_ns, state.size) == (mtime_ns, size)
 
-    def _from_content(self, path: str, version: str, mtime_ns: int, known: Entry[T] | None) -> Entry[T] | None:
+    def _from_content(
+        self, path: str, version: str, mtime_ns: int, known: Entry[T] | None
+    ) -> Entry[T] | None:
         now = self._clock_ns()
         try:
             data = Path(path).read_bytes()
@@ -162,7 +164,9 @@ class FingerprintCache(Generic[T]):
         if not isinstance(row, list) or len(row) != 8 or row[:3] != [_FORMAT, version, path]:
             return None
         _, _, _, mtime_ns, size, digest, checked_ns, plain = row
-        if not all(type(number) is int for number in (mtime_ns, size, checked_ns)) or not isinstance(digest, str):
+        if not all(type(number) is int for number in (mtime_ns, size, checked_ns)) or not isinstance(
+            digest, str
+        ):
             return None
         value = self._recipe.load(plain)
         if value is None:

@@ -16,20 +16,19 @@ from dataclasses import dataclass
 
 import tree_sitter
 
+from lsp_complete.syntax.describe import text_of
 from lsp_complete.syntax.encode import BYTES
-from lsp_complete.syntax.extract import capture, outline_nodes, text_of
 from lsp_complete.syntax.languages import LanguageFacts
-from lsp_complete.syntax.lines import empty_body, indent_width, open_call, state_on_line
+from lsp_complete.syntax.lines import empty_body, open_call, state_on_line
 from lsp_complete.syntax.nodes import Outline, OutlineNode
+from lsp_complete.syntax.scopes import AROUND, probe_of, scopes_at
 from lsp_complete.syntax.trees import SyntaxTree, edited, error_spans, parse, span
 from lsp_complete.text.buffer import TextBuffer
 from lsp_complete.text.edits import Edit
 
-NAMES_AROUND = 4_000
 NAMES_MOST = 30_000
 ERRORS_AROUND = 10_000
 MAX_KINDS = 32
-_MAX_LINES_UP = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +70,18 @@ class SyntaxFacts:
     errors: int = 0
 
 
-def facts_at(tree: SyntaxTree, buffer: TextBuffer, offset: int, outline: Outline | None = None) -> SyntaxFacts:
+def facts_at(
+    tree: SyntaxTree, buffer: TextBuffer, offset: int, outline: Outline | None = None
+) -> SyntaxFacts:
     """What surrounds `offset`. `outline`: of the same text, for the file's names; without it only near ones are known."""
     facts = tree.grammar.facts
     offset = min(max(offset, 0), buffer.length)
     errors = error_spans(tree, max(offset - ERRORS_AROUND, 0), min(offset + ERRORS_AROUND, buffer.length))
-    function, enclosing, scopes = _scopes(tree, buffer, offset, outline, errors)
+    function, enclosing, scopes = scopes_at(tree, buffer, offset, outline, errors)
     in_comment, in_string = _literal(tree, buffer, offset, errors)
-    in_arguments, callee = (False, "") if in_comment or in_string else _arguments(tree, buffer, offset, errors)
+    in_arguments, callee = (
+        (False, "") if in_comment or in_string else _arguments(tree, buffer, offset, errors)
+    )
     names, calls = _names(tree, buffer, offset, function)
     if outline is not None:
         names |= outline.names()
@@ -93,7 +96,7 @@ def facts_at(tree: SyntaxTree, buffer: TextBuffer, offset: int, outline: Outline
         empty_body=not (in_string or in_comment) and empty_body(buffer, offset, facts),
         function=_scope(function),
         enclosing_class=_scope(enclosing),
-        kinds=_kinds(tree, _probe(buffer, offset, facts)),
+        kinds=_kinds(tree, probe_of(buffer, offset, facts)),
         names=names,
         calls=calls,
         errors=len(errors),
@@ -110,7 +113,10 @@ def plain_facts(buffer: TextBuffer, offset: int, facts: LanguageFacts | None) ->
         return SyntaxFacts(language=facts.key, in_string=state == "string", in_comment=state == "comment")
     callee = open_call(buffer, offset, facts)
     return SyntaxFacts(
-        language=facts.key, in_arguments=callee is not None, callee=callee or "", empty_body=empty_body(buffer, offset, facts)
+        language=facts.key,
+        in_arguments=callee is not None,
+        callee=callee or "",
+        empty_body=empty_body(buffer, offset, facts),
     )
 
 
@@ -125,74 +131,9 @@ def _scope(node: OutlineNode | None) -> Scope | None:
     )  # fmt: skip
 
 
-def _probe(buffer: TextBuffer, offset: int, facts: LanguageFacts) -> int:
-    """Where to look for what surrounds the cursor: on a blank line start of an indentation language, the last text above."""
-    if not facts.ends_block:
-        return offset
-    line, column = buffer.position(offset)
-    if buffer.line(line)[:column].strip():
-        return offset
-    head = buffer.slice(max(offset - NAMES_AROUND, 0), offset).rstrip()
-    return max(offset - NAMES_AROUND, 0) + len(head)
-
-
-def _scopes(
-    tree: SyntaxTree, buffer: TextBuffer, offset: int, outline: Outline | None, errors: list[tuple[int, int]]
-) -> tuple[OutlineNode | None, OutlineNode | None, list[OutlineNode]]:
-    """Innermost function and class around the cursor, and all definitions around it, outermost first."""
-    facts = tree.grammar.facts
-    probe = _probe(buffer, offset, facts)
-    broken = facts.ends_block and (not tree.exact or bool(errors))
-    if outline is not None:
-        nodes = list(outline.nodes)
-    else:
-        first = max(probe - (NAMES_AROUND if broken else 1), 0)
-        nodes = outline_nodes(capture(tree, first, probe + 1), tree)
-    nodes = [node for node in nodes if node.role in ("function", "class")]
-    around = [node for node in nodes if node.holds(probe)]
-    line, column = buffer.position(offset)
-    if probe != offset:
-        here = indent_width(buffer.line(line)[:column])
-        around = [node for node in around if indent_width(buffer.line(node.span.first_line)) < here or node.span.end > offset]
-    else:
-        around = [node for node in around if node.span.end > offset or not _closed(node, buffer)]
-    if broken:
-        around = _by_indent(nodes, buffer, line, column) or around
-    functions = [node for node in around if node.role == "function"]
-    classes = [node for node in around if node.role == "class"]
-    return (functions[-1] if functions else None, classes[-1] if classes else None, around)
-
-
-def _by_indent(nodes: list[OutlineNode], buffer: TextBuffer, line: int, column: int) -> list[OutlineNode]:
-    """Definitions around a line by indentation alone, outermost first: an unfinished statement ends a node too early."""
-    headers = {row: node for node in nodes for row in range(node.span.first_line, _header_end(node, buffer) + 1)}
-    text = buffer.line(line)
-    here = indent_width(text if text.strip() else text[:column])
-    found: list[OutlineNode] = []
-    row = line - 1
-    while row >= max(line - _MAX_LINES_UP, 0) and here > 0:
-        text = buffer.line(row)
-        if text.strip() and indent_width(text) < here:
-            here = indent_width(text)
-            node = headers.get(row)
-            if node is not None and node.span.first_line <= row:
-                found.insert(0, node)
-                row = node.span.first_line
-                here = min(here, indent_width(buffer.line(row)))
-        row -= 1
-    return found
-
-
-def _header_end(node: OutlineNode, buffer: TextBuffer) -> int:
-    return min(buffer.position(node.span.body_start)[0], node.span.first_line + 60) if node.has_body else node.span.last_line
-
-
-def _closed(node: OutlineNode, buffer: TextBuffer) -> bool:
-    """Whether the text behind a node is outside it: it ends in a closer."""
-    return buffer.slice(node.span.end - 1, node.span.end) in ("}", ";", ")")
-
-
-def _literal(tree: SyntaxTree, buffer: TextBuffer, offset: int, errors: list[tuple[int, int]]) -> tuple[bool, bool]:
+def _literal(
+    tree: SyntaxTree, buffer: TextBuffer, offset: int, errors: list[tuple[int, int]]
+) -> tuple[bool, bool]:
     """(in a comment, in a string) at the cursor."""
     cursor = tree_sitter.QueryCursor(tree.grammar.place)
     cursor.set_byte_range(BYTES * max(offset - 1, 0), BYTES * (offset + 1))
@@ -221,7 +162,9 @@ def _touches_line(errors: list[tuple[int, int]], buffer: TextBuffer, line: int) 
     return any(low <= end and high >= start for low, high in errors)
 
 
-def _arguments(tree: SyntaxTree, buffer: TextBuffer, offset: int, errors: list[tuple[int, int]]) -> tuple[bool, str]:
+def _arguments(
+    tree: SyntaxTree, buffer: TextBuffer, offset: int, errors: list[tuple[int, int]]
+) -> tuple[bool, str]:
     cursor = tree_sitter.QueryCursor(tree.grammar.place)
     cursor.set_byte_range(BYTES * max(offset - 1, 0), BYTES * (offset + 1))
     best, size, callee = "", 1 << 60, ""
@@ -256,7 +199,7 @@ def _names(
     tree: SyntaxTree, buffer: TextBuffer, offset: int, function: OutlineNode | None
 ) -> tuple[frozenset[str], tuple[str, ...]]:
     """Identifiers around the cursor, and names called in the enclosing function."""
-    start, end = max(offset - NAMES_AROUND, 0), offset + NAMES_AROUND
+    start, end = max(offset - AROUND, 0), offset + AROUND
     if function is not None:
         start = max(function.span.start, offset - NAMES_MOST)
         end = min(max(function.span.end, offset), offset + NAMES_MOST)
@@ -280,7 +223,9 @@ def identifiers(tree: SyntaxTree, buffer: TextBuffer, start: int, end: int) -> l
     return sorted((low, buffer.slice(low, high)) for low, high in spans if start <= low and high <= end)
 
 
-def parses_ok(tree: SyntaxTree, buffer: TextBuffer, offset: int, inserted: str, replace_to: int | None = None) -> bool:
+def parses_ok(
+    tree: SyntaxTree, buffer: TextBuffer, offset: int, inserted: str, replace_to: int | None = None
+) -> bool:
     """Whether putting `inserted` at `offset` (over the text up to `replace_to`) breaks nothing that was whole.
 
     True if the errors near the insertion are no more than before. `tree` must be exact or shifted to `buffer`.

@@ -140,7 +140,10 @@ def _tables() -> tuple[dict[str, str], dict[str, str], dict[str, str], dict[str,
     for key, facts in all_languages().items():
         ids.setdefault(key, key)
         for table, words in (
-            (ids, facts.ids), (extensions, facts.extensions), (names, facts.filenames), (interpreters, facts.interpreters)
+            (ids, facts.ids),
+            (extensions, facts.extensions),
+            (names, facts.filenames),
+            (interpreters, facts.interpreters),
         ):
             table.update(dict.fromkeys(words, key))
     return ids, extensions, names, interpreters
@@ -202,7 +205,14 @@ def load(facts: LanguageFacts) -> Grammar | None:
         if facts.key not in _grammars:
             try:
                 _grammars[facts.key] = _load(facts)
-            except (ImportError, AttributeError, OSError, ValueError, TypeError, importlib.metadata.PackageNotFoundError) as error:
+            except (
+                ImportError,
+                AttributeError,
+                OSError,
+                ValueError,
+                TypeError,
+                importlib.metadata.PackageNotFoundError,
+            ) as error:
                 _grammars[facts.key] = None
                 _problems[facts.key] = f"{facts.name} has no syntax here: {type(error).__name__}: {error}"
         return _grammars[facts.key]

@@ -94,7 +94,9 @@ def empty_body(buffer: TextBuffer, offset: int, facts: LanguageFacts) -> bool:
     below = line + 1
     while below < min(line + 20, buffer.line_count) and not buffer.line(below).strip():
         below += 1
-    return below >= buffer.line_count or indent_width(buffer.line(below)) <= indent_width(_statement_start(buffer, above))
+    return below >= buffer.line_count or indent_width(buffer.line(below)) <= indent_width(
+        _statement_start(buffer, above)
+    )
 
 
 def _statement_start(buffer: TextBuffer, line: int) -> str:

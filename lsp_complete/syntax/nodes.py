@@ -116,7 +116,11 @@ class Outline:
 
     def named(self, name: str) -> list[OutlineNode]:
         """Definitions with this name."""
-        return [node for node in self.nodes if node.name == name and node.role in ("class", "function", "constant")]
+        return [
+            node
+            for node in self.nodes
+            if node.name == name and node.role in ("class", "function", "constant")
+        ]
 
     def callers(self, name: str) -> list[OutlineNode]:
         """Functions that call something of this name."""
@@ -162,7 +166,15 @@ def moved(node: OutlineNode, offsets: int, lines: int) -> OutlineNode:
         first_line + lines, last_line + lines, body_line + lines,
     )  # fmt: skip
     return OutlineNode(
-        node.role, node.kind, node.name, node.container, node.doc, node.signature, node.calls, node.binds, span
+        node.role,
+        node.kind,
+        node.name,
+        node.container,
+        node.doc,
+        node.signature,
+        node.calls,
+        node.binds,
+        span,
     )
 
 
@@ -177,7 +189,10 @@ def _stretched(node: OutlineNode, edit: Edit, lines: int) -> OutlineNode | None:
         return None
     offsets = [shift(offset, edit) for offset in span[:5]]
     offsets[1] = max(offsets[1], edit.new_end) if edit.start <= span.end <= edit.old_end else offsets[1]
-    rows = [line + lines if line >= edit.old_end_point[0] and line > edit.start_point[0] else line for line in span[5:]]
+    rows = [
+        line + lines if line >= edit.old_end_point[0] and line > edit.start_point[0] else line
+        for line in span[5:]
+    ]
     if span.end >= edit.old_end:
         rows[1] = span.last_line + lines
     return replace(node, span=Span(*offsets, *rows))

@@ -53,7 +53,9 @@ def _outline(tree: SyntaxTree, nodes: tuple[OutlineNode, ...]) -> Outline:
     return Outline(grammar.facts.key, grammar.version, tree.buffer.length, nodes, tuple(error_spans(tree)))
 
 
-def update_outline(outline: Outline, before: SyntaxTree, after: SyntaxTree, spans: Sequence[tuple[int, int]]) -> Outline:
+def update_outline(
+    outline: Outline, before: SyntaxTree, after: SyntaxTree, spans: Sequence[tuple[int, int]]
+) -> Outline:
     """The outline of `after`, from the outline of the text before, already `shifted` to the new text.
 
     before: the old tree, `edited` to the new text; spans: what the edits replaced, as offsets of the new text. Equals
@@ -73,7 +75,9 @@ def update_outline(outline: Outline, before: SyntaxTree, after: SyntaxTree, span
 def _whole_lines(tree: SyntaxTree, start: int, end: int) -> tuple[int, int]:
     buffer = tree.buffer
     last = buffer.position(end)[0]
-    return buffer.line_start(buffer.position(start)[0]), buffer.line_start(last) + len(buffer.line_content(last))
+    return buffer.line_start(buffer.position(start)[0]), buffer.line_start(last) + len(
+        buffer.line_content(last)
+    )
 
 
 def _refreshed(outline: Outline, tree: SyntaxTree, start: int, end: int) -> tuple[OutlineNode, ...] | None:
@@ -113,7 +117,11 @@ def _grown(tree: SyntaxTree, nodes: Sequence[OutlineNode], start: int, end: int)
         span = node.span
         if span.start <= end and span.end >= start and not _around(node, start, end):
             low, high = min(low, span.start), max(high, span.end)
-            if node.role == "comment" and span.last_line >= last and span.last_line + 1 < tree.buffer.line_count:
+            if (
+                node.role == "comment"
+                and span.last_line >= last
+                and span.last_line + 1 < tree.buffer.line_count
+            ):
                 high = max(high, tree.buffer.line_start(span.last_line + 1))
         elif node.role == "comment" and span.last_line == first - 1:
             low = min(low, span.start)

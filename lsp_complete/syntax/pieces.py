@@ -40,7 +40,11 @@ def indent_of(buffer: TextBuffer, node: OutlineNode) -> str:
 
 def text_lines(buffer: TextBuffer, node: OutlineNode, start: int, end: int) -> list[str]:
     """Part of a node, with the indentation of its first line; up to its end with the `;` or `,` that follows."""
-    return split(indent_of(buffer, node) + buffer.slice(start, end) + (closing_mark(buffer, node) if end == node.span.end else ""))
+    return split(
+        indent_of(buffer, node)
+        + buffer.slice(start, end)
+        + (closing_mark(buffer, node) if end == node.span.end else "")
+    )
 
 
 def closing_mark(buffer: TextBuffer, node: OutlineNode) -> str:
@@ -90,7 +94,9 @@ def signature_lines(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode)
         return text_lines(buffer, node, span.start, span.end)
     lines = header(buffer, node)
     tail = " ".join(buffer.slice(span.body_end, span.end).split()) + closing_mark(buffer, node)
-    elision = {"{": "{ ... }", "(": "( ... )"}.get(body[:1], "..." if facts.elision[:1] in "{(" else facts.elision)
+    elision = {"{": "{ ... }", "(": "( ... )"}.get(
+        body[:1], "..." if facts.elision[:1] in "{(" else facts.elision
+    )
     lines[-1] = f"{lines[-1]} {elision}{' ' if tail[:1].isalnum() else ''}{tail}"
     return lines
 
@@ -113,7 +119,11 @@ def head_lines(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode, coun
     blanks = inside[0][: len(inside[0]) - len(inside[0].lstrip(" \t"))]
     closes = opener[:1] in ("{", "(") or bool(buffer.slice(span.body_end, span.end).strip())
     tail = buffer.slice(span.body_end, span.end).strip() + closing_mark(buffer, node)
-    last = [indent_of(buffer, node) + (body[-1].strip() if opener[:1] in ("{", "(") else "") + tail] if closes else []
+    last = (
+        [indent_of(buffer, node) + (body[-1].strip() if opener[:1] in ("{", "(") else "") + tail]
+        if closes
+        else []
+    )
     return [*lines, *kept, f"{blanks}{facts.elision.strip('{}() ') or '...'}", *last]
 
 
@@ -125,7 +135,9 @@ def one_line(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode) -> lis
     if node.role == "constant":
         first = buffer.line_content(span.first_line).rstrip()
         return [cut(f"{first} ..." if span.last_line > span.first_line else first)]
-    text = buffer.slice(span.start, min(span.body_start if node.has_body else span.end, span.start + 4 * MAX_LINE))
+    text = buffer.slice(
+        span.start, min(span.body_start if node.has_body else span.end, span.start + 4 * MAX_LINE)
+    )
     folded = " ".join(text.split()) + (f" {facts.elision}" if node.has_body else "")
     if node.doc and node.role in ("function", "class") and len(folded) + len(node.doc) < MAX_LINE:
         folded += "  " + _comment(facts, node.doc)

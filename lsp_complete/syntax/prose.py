@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 
 MAX_SENTENCE = 160
-_MARKERS = re.compile(r"^\s*(?:/\*+!?|\*+/|//[/!]*|\*(?!/)|#+!?|--+\[*|<!--|;+|%+)?\s?|\s*(?:\*+/|-->|\]\])\s*$")
+_MARKERS = re.compile(
+    r"^\s*(?:/\*+!?|\*+/|//[/!]*|\*(?!/)|#+!?|--+\[*|<!--|;+|%+)?\s?|\s*(?:\*+/|-->|\]\])\s*$"
+)
 _QUOTES = re.compile(r"^[A-Za-z]{0,2}(\"\"\"|'''|\"|')")
 _SENTENCE = re.compile(r"(.+?[.!?。])(?=\s|$)")
-_TAG = re.compile(r"^(?:@\w+|:\w+|\\(?:param|return|brief)\b|<param|<returns|(?:Args|Returns|Parameters|Raises):)")
+_TAG = re.compile(
+    r"^(?:@\w+|:\w+|\\(?:param|return|brief)\b|<param|<returns|(?:Args|Returns|Parameters|Raises):)"
+)
 _MARKUP = re.compile(r"</?[a-zA-Z][^>]{0,40}>|\{@\w+\s+|\\brief\s+")
 
 

@@ -147,7 +147,10 @@ def _shows_inside(page: _Page, index: int) -> bool:
     """Whether something inside a class is to be written, so that the class must be too."""
     if page.outline.nodes[index].role != "class":
         return False
-    return any(page.levels.get(inner, Level.OMIT) > Level.PLACEHOLDER for inner in children(page.outline.nodes, index))
+    return any(
+        page.levels.get(inner, Level.OMIT) > Level.PLACEHOLDER
+        for inner in children(page.outline.nodes, index)
+    )
 
 
 def _lines(page: _Page, index: int) -> list[str]:

@@ -127,7 +127,9 @@ def edited(tree: SyntaxTree, edits: Sequence[Edit], buffer: TextBuffer) -> Synta
 
 
 def _move(tree: tree_sitter.Tree, edit: Edit) -> None:
-    points = [(line, BYTES * column) for line, column in (edit.start_point, edit.old_end_point, edit.new_end_point)]
+    points = [
+        (line, BYTES * column) for line, column in (edit.start_point, edit.old_end_point, edit.new_end_point)
+    ]
     tree.edit(BYTES * edit.start, BYTES * edit.old_end, BYTES * edit.new_end, points[0], points[1], points[2])
 
 
@@ -163,7 +165,9 @@ def changed_spans(old: SyntaxTree, new: SyntaxTree) -> list[tuple[int, int]]:
     return [(part.start_byte // BYTES, part.end_byte // BYTES) for part in old.tree.changed_ranges(new.tree)]
 
 
-def error_spans(tree: SyntaxTree, start: int = 0, end: int | None = None, limit: int = 200) -> list[tuple[int, int]]:
+def error_spans(
+    tree: SyntaxTree, start: int = 0, end: int | None = None, limit: int = 200
+) -> list[tuple[int, int]]:
     """Spans of ERROR nodes and of the parents of missing tokens that touch start … end. Empty for a whole text.
 
     Goes only where errors are, so the cost is that of the errors and of their ancestors' children.

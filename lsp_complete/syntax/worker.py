@@ -5,7 +5,7 @@ tree is moved by what was typed meanwhile and takes the old one's place, and ano
 files that are not open runs on the same thread when no open document waits.
 
 Rules:
-- Everything but `_work` and `_parse` runs on the event loop; what crosses to the thread is immutable.
+- Everything here runs on the event loop, everything in `jobs.py` on the thread; what crosses to the thread is immutable.
 - A parse that an edit has overtaken stops, unless it is the document's first or its predecessor was stopped too: continuous
   typing must not starve it.
 - A tree of broken text may depend on the way it came about (see `trees.py`); once nothing was typed for `settle_seconds` it is parsed
@@ -25,18 +25,15 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import TypeVar
 
-from lsp_complete.syntax.languages import LanguageFacts, language_for, load
-from lsp_complete.syntax.merge import merge_last_good
+from lsp_complete.syntax.jobs import TOO_LONG, Job, Parsed, guarded
+from lsp_complete.syntax.languages import LanguageFacts, language_for
 from lsp_complete.syntax.nodes import Outline, shifted
-from lsp_complete.syntax.outline import outline_of, update_outline
-from lsp_complete.syntax.trees import SyntaxTree, edited, hull, parse, why_not_parsed
-from lsp_complete.text.buffer import TextBuffer
+from lsp_complete.syntax.trees import SyntaxTree, edited, hull
 from lsp_complete.text.document import Document
 from lsp_complete.text.edits import Edit
 
 T = TypeVar("T")
 SETTLE_SECONDS, PAUSE_SECONDS = 0.4, 5.0
-TOO_LONG = "parsing took too long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +45,6 @@ class SyntaxState:
     tree: SyntaxTree | None
     outline: Outline | None
     exact: bool
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """raw: the tree's own outline, which the next one starts from; outline: with what was kept from before an error."""
-
-    tree: SyntaxTree | None
-    raw: Outline | None
-    outline: Outline | None
     reason: str = ""
 
 
@@ -90,7 +77,10 @@ class SyntaxWorker:
     """
 
     def __init__(
-        self, on_ready: Callable[[str], None] = lambda _uri: None, *, settle_seconds: float = SETTLE_SECONDS,
+        self,
+        on_ready: Callable[[str], None] = lambda _uri: None,
+        *,
+        settle_seconds: float = SETTLE_SECONDS,
         pause_seconds: float = PAUSE_SECONDS,
     ) -> None:
         self._on_ready = on_ready
@@ -160,7 +150,7 @@ class SyntaxWorker:
         future: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
 
         def run() -> None:
-            task = asyncio.get_running_loop().run_in_executor(self._pool, _guarded, job)
+            task = asyncio.get_running_loop().run_in_executor(self._pool, guarded, job)
             task.add_done_callback(lambda done: self._finish_job(future, done))
 
         heapq.heappush(self._jobs, (priority, next(self._numbers), run))
@@ -233,13 +223,19 @@ class SyntaxWorker:
         raw = None
         if entry.raw is not None and not entry.afresh:
             raw = entry.moved_outline if entry.raw is entry.outline else shifted(entry.raw, edits)
-        job = _Job(
-            entry.facts, entry.document.buffer, None if entry.afresh else entry.tree, raw, entry.moved_outline, edits, entry.stop
+        job = Job(
+            entry.facts,
+            entry.document.buffer,
+            None if entry.afresh else entry.tree,
+            raw,
+            entry.moved_outline,
+            edits,
+            entry.stop,
         )
-        task = asyncio.get_running_loop().run_in_executor(self._pool, _guarded, job.run)
+        task = asyncio.get_running_loop().run_in_executor(self._pool, guarded, job.run)
         task.add_done_callback(lambda done: self._finish(uri, entry, done))
 
-    def _finish(self, uri: str, entry: _Entry, done: asyncio.Future[_Parsed | BaseException | None]) -> None:
+    def _finish(self, uri: str, entry: _Entry, done: asyncio.Future[Parsed | BaseException | None]) -> None:
         self._busy, entry.running = False, False
         result = None if done.cancelled() else done.result()
         if isinstance(result, BaseException):
@@ -249,10 +245,13 @@ class SyntaxWorker:
             self._take(uri, entry, result)
         self._next()
 
-    def _take(self, uri: str, entry: _Entry, result: _Parsed | None) -> None:
+    def _take(self, uri: str, entry: _Entry, result: Parsed | None) -> None:
         entry.stopped_before = result is None
         if result is not None and result.reason == TOO_LONG and entry.tree is not None:
-            entry.reason, entry.paused = TOO_LONG, True  # the last good tree stays; no second attempt at every key
+            entry.reason, entry.paused = (
+                TOO_LONG,
+                True,
+            )  # the last good tree stays; no second attempt at every key
             entry.settle = asyncio.get_running_loop().call_later(self._pause_seconds, self.resume, uri)
             return
         if result is not None:
@@ -261,7 +260,9 @@ class SyntaxWorker:
             entry.tree, entry.raw, entry.outline = result.tree, result.raw, result.outline
             entry.edits, entry.moved_outline = list(entry.since_sent), None
             if entry.tree is not None and entry.edits:
-                entry.tree = edited(entry.tree, _safe(entry.edits, entry.tree, entry.document), entry.document.buffer)
+                entry.tree = edited(
+                    entry.tree, _safe(entry.edits, entry.tree, entry.document), entry.document.buffer
+                )
         if entry.since_sent:
             self._request(uri)
         elif result is not None:
@@ -284,40 +285,3 @@ class SyntaxWorker:
 def _safe(edits: Sequence[Edit], tree: SyntaxTree, document: Document) -> Sequence[Edit]:
     """Edits whose points can be trusted one by one, or the one edit that covers them."""
     return edits if len(edits) == 1 else (hull(edits, tree.buffer, document.buffer),)
-
-
-def _guarded(job: Callable[[], T]) -> T | BaseException:
-    try:
-        return job()
-    except Exception as error:  # a failing parser must not take the thread down
-        return error
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One parse of an open document, for the thread. tree and outlines are of the text before, moved to `buffer`."""
-
-    facts: LanguageFacts
-    buffer: TextBuffer
-    tree: SyntaxTree | None
-    raw: Outline | None
-    outline: Outline | None
-    edits: tuple[Edit, ...]
-    stop: Event
-
-    def run(self) -> _Parsed | None:
-        """None if stopped. Thread: the worker's."""
-        reason = why_not_parsed(self.buffer)
-        grammar = None if reason else load(self.facts)
-        if grammar is None:
-            return _Parsed(None, None, None, reason or "no parser for this language")
-        tree = parse(grammar, self.buffer, self.tree, self.stop.is_set)
-        if tree is None:
-            return None if self.stop.is_set() else _Parsed(None, None, None, TOO_LONG)
-        if self.tree is not None and self.raw is not None and self.edits:
-            change = hull(self.edits, self.buffer, self.buffer)
-            raw = update_outline(self.raw, self.tree, tree, [(change.start, change.new_end)])
-        else:
-            raw = outline_of(tree)
-        kept = merge_last_good(self.outline, raw, self.buffer) if self.outline is not None else raw
-        return _Parsed(tree, raw, kept)

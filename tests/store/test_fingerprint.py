@@ -99,7 +99,18 @@ def test_another_version_is_a_miss(maker: Maker, file: Path, disk: DiskCache) ->
     assert cache.get(str(file)) == "ONE" and len(maker.made) == 2
 
 
-@pytest.mark.parametrize("row", [None, [], "x", [1, 2, 3], {"a": 1}, [1, "1", "PATH", "t", 3, "d", 0, "v"], [1, "1", "PATH", 1, 3, "d", 0, 7]])
+@pytest.mark.parametrize(
+    "row",
+    [
+        None,
+        [],
+        "x",
+        [1, 2, 3],
+        {"a": 1},
+        [1, "1", "PATH", "t", 3, "d", 0, "v"],
+        [1, "1", "PATH", 1, 3, "d", 0, 7],
+    ],
+)
 def test_a_foreign_entry_is_a_miss(maker: Maker, file: Path, disk: DiskCache, row: object) -> None:
     cache = FingerprintCache(maker.recipe(), disk)
     path = str(file)
@@ -146,7 +157,9 @@ def test_outlines_of_files(tmp_path: Path, disk: DiskCache) -> None:
     write(source, '\ufeffdef f(a):\n    """Does f."""\n    return g(a)\n')
     cache = outline_cache(disk)
     made = cache.get(str(source))
-    assert made is not None and [(node.name, node.doc, node.calls) for node in made.nodes] == [("f", "Does f.", ("g",))]
+    assert made is not None and [(node.name, node.doc, node.calls) for node in made.nodes] == [
+        ("f", "Does f.", ("g",))
+    ]
     again = outline_cache(disk)
     assert again.get(str(source)) == made and again.made == 0
     write(tmp_path / "a.bin", "x")

@@ -25,7 +25,11 @@ def test_a_value_larger_than_the_limit_is_not_kept() -> None:
     assert cache.get("a") is None and cache.stats().bytes == 0
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 60), st.sampled_from(["put", "get", "drop"]))))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcdef"), st.integers(0, 60), st.sampled_from(["put", "get", "drop"]))
+    )
+)
 def test_bytes_are_conserved(steps: list[tuple[str, int, str]]) -> None:
     cache: MemoryCache[str, int] = MemoryCache(100)
     for key, size, what in steps:

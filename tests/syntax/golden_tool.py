@@ -1,7 +1,7 @@
 """Golden outlines: what every sample's outline is and how it is rendered at each level.
 
-    python -m tests.syntax.golden_tool           shows which files differ (exit status 1 if any does)
-    python -m tests.syntax.golden_tool --write   writes the files anew; read the diff
+python -m tests.syntax.golden_tool           shows which files differ (exit status 1 if any does)
+python -m tests.syntax.golden_tool --write   writes the files anew; read the diff
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ ROOT = Path(__file__).parent / "golden"
 def _nodes(outline: Outline) -> str:
     rows = []
     for node in outline.nodes:
-        parts = [f"{node.span.first_line + 1}-{node.span.last_line + 1}", default_tier(node), node.role, node.kind]
+        parts = [
+            f"{node.span.first_line + 1}-{node.span.last_line + 1}",
+            default_tier(node),
+            node.role,
+            node.kind,
+        ]
         parts.append(node.qualified or "-")
         if node.doc:
             parts.append(f"doc={node.doc!r}")
@@ -59,7 +64,10 @@ def golden(language: str) -> str:
     shown = render(outline, buffer, levels_for_cursor(outline, offset))
     parts += [f"== signature only outside the cursor's function (line {line + 1})", shown]
     if not outline.enclosing(offset, "function"):
-        parts += ["== focus", render(outline, buffer, default=Level.OMIT, focus=focus_for_cursor(buffer, offset))]
+        parts += [
+            "== focus",
+            render(outline, buffer, default=Level.OMIT, focus=focus_for_cursor(buffer, offset)),
+        ]
     return "\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 

@@ -15,7 +15,8 @@ from lsp_complete.text.positions import Encoding
 
 CURSOR = "‸"
 SAMPLES = {
-    path.stem: path.read_bytes().decode("utf-8") for path in sorted((Path(__file__).parent / "samples").iterdir())
+    path.stem: path.read_bytes().decode("utf-8")
+    for path in sorted((Path(__file__).parent / "samples").iterdir())
 }
 TWELVE = (
     "python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "ruby", "csharp", "php",
@@ -57,7 +58,15 @@ def dump(tree: SyntaxTree) -> list[tuple[object, ...]]:
     while stack:
         node, depth = stack.pop()
         found.append(
-            (depth, node.type, node.start_byte, node.end_byte, tuple(node.start_point), tuple(node.end_point), node.is_missing)
+            (
+                depth,
+                node.type,
+                node.start_byte,
+                node.end_byte,
+                tuple(node.start_point),
+                tuple(node.end_point),
+                node.is_missing,
+            )
         )
         stack.extend((child, depth + 1) for child in reversed(node.children))
     return found
@@ -78,7 +87,10 @@ def changes(draw: st.DrawFn, before: Document, most: int = 3) -> tuple[Document,
     for _ in range(draw(st.integers(1, most))):
         points = []
         line = draw(st.integers(0, current.buffer.line_count - 1))
-        for row in (line, min(line + draw(st.sampled_from([0, 0, 0, 0, 1, 2])), current.buffer.line_count - 1)):
+        for row in (
+            line,
+            min(line + draw(st.sampled_from([0, 0, 0, 0, 1, 2])), current.buffer.line_count - 1),
+        ):
             points.append((row, draw(st.integers(0, len(current.buffer.line(row))))))
         start, end = sorted(points)
         if draw(st.booleans()):

@@ -148,7 +148,17 @@ def test_a_scope_knows_its_signature() -> None:
 
 def test_names_and_calls() -> None:
     found = facts("python", SAMPLES["python"].replace("def taxed", "amo‸unt\n        def taxed"))
-    assert {"amount", "line", "rate", "self", "price_of", "json", "make_field", "Order", "NAMES"} <= found.names
+    assert {
+        "amount",
+        "line",
+        "rate",
+        "self",
+        "price_of",
+        "json",
+        "make_field",
+        "Order",
+        "NAMES",
+    } <= found.names
     assert found.calls == ("price_of", "round", "taxed")
     assert "await_me" not in found.names
     assert found.kinds[-1] == "module" and "function_definition" in found.kinds
@@ -160,7 +170,13 @@ def test_the_word_being_typed_is_not_a_known_name() -> None:
 
 def test_identifiers_in_order() -> None:
     tree = tree_of("go", "package m\nfunc f(a int) { g(a) }\n")
-    assert [name for _, name in identifiers(tree, tree.buffer, 10, tree.buffer.length)] == ["f", "a", "int", "g", "a"]
+    assert [name for _, name in identifiers(tree, tree.buffer, 10, tree.buffer.length)] == [
+        "f",
+        "a",
+        "int",
+        "g",
+        "a",
+    ]
 
 
 INSERTIONS = [
@@ -181,7 +197,9 @@ INSERTIONS = [
 
 
 @pytest.mark.parametrize(("language", "marked", "inserted", "expected"), INSERTIONS)
-def test_whether_an_insertion_breaks_the_tree(language: str, marked: str, inserted: str, expected: bool) -> None:
+def test_whether_an_insertion_breaks_the_tree(
+    language: str, marked: str, inserted: str, expected: bool
+) -> None:
     text, offset = at_cursor(marked)
     tree = tree_of(language, text)
     assert parses_ok(tree, tree.buffer, offset, inserted) == expected
@@ -194,7 +212,9 @@ def test_replacing_what_is_right_of_the_cursor() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", ["python", "typescript", "go", "rust", "java", "cpp", "bash", "yaml", "html"])
+@pytest.mark.parametrize(
+    "language", ["python", "typescript", "go", "rust", "java", "cpp", "bash", "yaml", "html"]
+)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_facts_never_raise_on_broken_or_moved_trees(language: str, data: st.DataObject) -> None:

@@ -87,7 +87,11 @@ def add(root: Path, facts: str, definitions: str = "") -> None:
 
 
 def test_a_new_folder_is_a_new_language(folders: Path) -> None:
-    add(folders, FACTS.format(module="tree_sitter_json"), "(pair key: (string (string_content) @name)) @constant.key")
+    add(
+        folders,
+        FACTS.format(module="tree_sitter_json"),
+        "(pair key: (string (string_content) @name)) @constant.key",
+    )
     outline = outline_text("", "x.new", '{"a": 1}')
     assert outline is not None and [node.name for node in outline.nodes] == ["a"]
 

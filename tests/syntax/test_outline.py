@@ -105,7 +105,9 @@ def test_what_an_unfinished_call_hides_is_kept() -> None:
     before = outline_of(tree_of("java", text))
     at = text.index("sum += pricer")
     line, column = current.buffer.position(at)
-    following, edits = current.apply([Change(((line, column), (line, column)), 'foo("a", { ')], Encoding.UTF32, 2)
+    following, edits = current.apply(
+        [Change(((line, column), (line, column)), 'foo("a", { ')], Encoding.UTF32, 2
+    )
     fresh = outline_of(tree_of("java", following.buffer.text()))
     merged = merge_last_good(shifted(before, edits), fresh, following.buffer)
     assert {node.qualified for node in before.nodes if node.role != "comment"} <= {
@@ -132,7 +134,9 @@ def test_a_deleted_definition_is_not_kept() -> None:
     following, edits = current.apply([Change(((start, 0), (start + 3, 0)), "")], Encoding.UTF32, 2)
     before = outline_of(tree_of("python", text))
     fresh = outline_of(tree_of("python", following.buffer.text()))
-    assert "load" not in {node.name for node in merge_last_good(shifted(before, edits), fresh, following.buffer).nodes}
+    assert "load" not in {
+        node.name for node in merge_last_good(shifted(before, edits), fresh, following.buffer).nodes
+    }
 
 
 def test_lookups() -> None:

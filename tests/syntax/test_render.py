@@ -65,7 +65,8 @@ def test_line_endings_do_not_matter(ending: str) -> None:
     text = SAMPLES["python"]
     other = text.replace("\n", ending)
     shown = [
-        render(outline_of(tree_of("python", each)), TextBuffer.from_text(each), default=Level.HEAD) for each in (text, other)
+        render(outline_of(tree_of("python", each)), TextBuffer.from_text(each), default=Level.HEAD)
+        for each in (text, other)
     ]
     assert shown[0] == shown[1]
 
@@ -76,7 +77,10 @@ def test_one_node_at_each_level() -> None:
     index = next(at for at, node in enumerate(outline.nodes) if node.name == "total")
     full = render_node(outline, buffer, index, Level.FULL)
     assert full.startswith("    def total(") and full.rstrip() in text
-    assert render_node(outline, buffer, index, Level.SIGNATURE) == "    def total(self, rate: float = RATE) -> float: ...\n"
+    assert (
+        render_node(outline, buffer, index, Level.SIGNATURE)
+        == "    def total(self, rate: float = RATE) -> float: ...\n"
+    )
     assert render_node(outline, buffer, index, Level.LINE).endswith("# Sum of all lines with tax.\n")
     assert render_node(outline, buffer, index, Level.PLACEHOLDER) == "    # total\n"
     assert render_node(outline, buffer, index, Level.OMIT) == ""

@@ -99,7 +99,11 @@ def test_rows_of_the_parser_are_lines_of_the_buffer() -> None:
     text = "a = 1\rb = '😀'\r\nc = 3\n\rd = 4"
     tree = tree_of("python", text)
     rows = [child.start_point[0] for child in tree.root.children]
-    assert rows == [tree.buffer.position(child.start_byte // BYTES)[0] for child in tree.root.children] == [0, 1, 2, 4]
+    assert (
+        rows
+        == [tree.buffer.position(child.start_byte // BYTES)[0] for child in tree.root.children]
+        == [0, 1, 2, 4]
+    )
 
 
 @given(data=st.data())

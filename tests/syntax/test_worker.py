@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from lsp_complete.syntax import worker as module
+from lsp_complete.syntax import jobs as module
 from lsp_complete.syntax.outline import outline_of
 from lsp_complete.syntax.trees import SyntaxTree, parse
 from lsp_complete.syntax.worker import TOO_LONG, SyntaxWorker
@@ -148,7 +148,9 @@ async def test_a_broken_text_keeps_its_structure_and_settles(gate: Gate) -> None
     worker.change(current, edits)
     await worker.wait_idle()
     state = worker.state(current.uri)
-    assert state is not None and before is not None and state.outline is not None and before.outline is not None
+    assert (
+        state is not None and before is not None and state.outline is not None and before.outline is not None
+    )
     assert state.tree is not None and not state.tree.settled
     names = {node.qualified for node in before.outline.nodes if node.name}
     assert names <= {node.qualified for node in state.outline.nodes}
@@ -167,7 +169,9 @@ async def test_a_failing_parser_is_survived(gate: Gate) -> None:
     worker.open(current)
     await worker.wait_idle()
     state = worker.state(current.uri)
-    assert worker.problems == 1 and state is not None and state.tree is None and "RuntimeError" in state.reason
+    assert (
+        worker.problems == 1 and state is not None and state.tree is None and "RuntimeError" in state.reason
+    )
     gate.fail = None
     current, edits = typed(current, 0, 0, "\n")
     worker.change(current, edits)
@@ -200,7 +204,11 @@ async def test_a_parse_that_takes_too_long_is_not_repeated_at_every_key(gate: Ga
 
 @pytest.mark.parametrize(
     ("language", "text", "reason"),
-    [("python", "\0\0\0", "binary content"), ("klingon", "x", "unknown language"), ("python", "x" * 1_000_001, "larger")],
+    [
+        ("python", "\0\0\0", "binary content"),
+        ("klingon", "x", "unknown language"),
+        ("python", "x" * 1_000_001, "larger"),
+    ],
 )
 async def test_what_has_no_tree_says_why(language: str, text: str, reason: str) -> None:
     worker = SyntaxWorker()
@@ -220,7 +228,10 @@ async def test_background_jobs_wait_for_documents(gate: Gate) -> None:
     order: list[str] = []
     gate.open.clear()
     worker.open(document(SAMPLES["python"]))
-    jobs = [worker.background(lambda: order.append("later"), 2), worker.background(lambda: order.append("first"), 1)]
+    jobs = [
+        worker.background(lambda: order.append("later"), 2),
+        worker.background(lambda: order.append("first"), 1),
+    ]
     other = document(SAMPLES["go"], "go")
     worker.open(other)
     gate.open.set()

@@ -1,0 +1,170 @@
+"""What an outline node says of a captured node: name, kind, body, signature, documentation, calls.
+
+Rules: text comes from the buffer; every function is pure but for reading tree nodes. Nothing here names a language: facts and
+captures decide.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+import tree_sitter
+
+from lsp_complete.syntax.encode import BYTES
+from lsp_complete.syntax.languages import LanguageFacts
+from lsp_complete.syntax.nodes import OutlineNode, Span
+from lsp_complete.syntax.prose import first_sentence
+from lsp_complete.syntax.trees import SyntaxTree
+from lsp_complete.text.buffer import TextBuffer
+
+MAX_SIGNATURE = 600
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+
+
+@dataclass(slots=True)
+class Item:
+    """One captured node on its way to an outline node."""
+
+    role: str
+    kind: str
+    node: tree_sitter.Node
+    name: tree_sitter.Node | None = None
+    body: tree_sitter.Node | None = None
+    opened: bool = False
+    container: str = ""
+    binds: list[str] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+
+
+def text_of(node: tree_sitter.Node, buffer: TextBuffer) -> str:
+    """A node's text, from the buffer."""
+    return buffer.slice(node.start_byte // BYTES, node.end_byte // BYTES)
+
+
+def trim(start: int, end: int, buffer: TextBuffer) -> int:
+    """Where a node's text ends without the line ends and blanks that some grammars count in."""
+    tail = buffer.slice(max(start, end - 200), end)
+    return end - (len(tail) - len(tail.rstrip()))
+
+
+def describe(
+    item: Item,
+    first: tree_sitter.Node,
+    around: list[OutlineNode],
+    calls: list[tuple[int, str]],
+    tree: SyntaxTree,
+    made: list[OutlineNode],
+) -> OutlineNode:
+    """The outline node of an item. first: the item's node with attributes before it; around: definitions that hold it; made: nodes
+    before it."""
+    facts, buffer = tree.grammar.facts, tree.buffer
+    name, own = _split_name(text_of(item.name, buffer) if item.name is not None else "", facts)
+    if item.role == "import" and not name:
+        name = " ".join(buffer.slice(item.start, item.end).rstrip(";").split()[1:])[:200]
+    body_start, body_end = _body(item, buffer)
+    first_line = first.start_point[0]
+    end_line = buffer.position(max(item.end - 1, item.start))[0]
+    if item.body is None and facts.body_below and item.role == "class" and end_line > first_line:
+        body_start = buffer.line_start(first_line + 1)
+    body_line = item.body.start_point[0] if item.body is not None else buffer.position(body_start)[0]
+    body_line = body_line if body_start < body_end else end_line
+    if body_start >= body_end:
+        body_start = body_end = item.end
+    span = Span(
+        item.start, item.end, item.name.start_byte // BYTES if item.name is not None else item.start,
+        body_start, body_end, first_line, end_line, body_line,
+    )  # fmt: skip
+    outer = [node.name for node in around if node.name]
+    if item.container or own:
+        outer.append(item.container or own)
+    return OutlineNode(
+        item.role,
+        _kind(item, around),
+        name,
+        ".".join(outer),
+        _doc(item, span, facts, buffer, made),
+        _signature(item, span, buffer),
+        _called(calls, item) if item.role == "function" else (),
+        tuple(dict.fromkeys(item.binds)),
+        span,
+    )
+
+
+def _body(item: Item, buffer: TextBuffer) -> tuple[int, int]:
+    """Start and end of the body: from its brace, or else from the end of the header (comments in between belong to it)."""
+    if item.body is None:
+        return item.end, item.end
+    start, end = item.body.start_byte // BYTES, item.body.end_byte // BYTES
+    if item.opened:
+        return start, item.end
+    if buffer.slice(start, start + 1) not in ("{", "("):
+        before = item.body.prev_sibling
+        while before is not None and before.is_extra:
+            before = before.prev_sibling
+        start = before.end_byte // BYTES if before is not None else start
+    return start, trim(start, min(end, item.end), buffer)
+
+
+def _kind(item: Item, around: list[OutlineNode]) -> str:
+    inside = (
+        bool(around)
+        and around[-1].role == "class"
+        and around[-1].kind not in ("namespace", "module", "group")
+    )
+    if item.role == "function" and item.kind in ("", "function"):
+        return "method" if inside else "function"
+    if item.role == "constant" and item.kind in ("", "variable"):
+        return "field" if inside else item.kind or "constant"
+    return item.kind or item.role
+
+
+def _split_name(text: str, facts: LanguageFacts) -> tuple[str, str]:
+    """(name, container) of a definition's name as written; quotes around module names go."""
+    text = " ".join(text.split())[:200]
+    if len(text) > 1 and text[0] in "\"'`<" and text[-1] in "\"'`>":
+        text = text[1:-1]
+    separator = facts.name_separator
+    if separator and separator in text:
+        while (bare := _ARGUMENTS.sub("", text)) != text:
+            text = bare
+        container, _, name = text.rpartition(separator)
+        return name, container.replace(separator, ".")
+    return text, ""
+
+
+def _called(calls: list[tuple[int, str]], item: Item) -> tuple[str, ...]:
+    low = bisect_left(calls, (item.start, ""))
+    high = bisect_left(calls, (item.end, ""))
+    return tuple(dict.fromkeys(name for _, name in calls[low:high]))
+
+
+def _signature(item: Item, span: Span, buffer: TextBuffer) -> str:
+    if item.role == "comment":
+        return ""
+    end = span.body_start if span.body_start < span.body_end else span.end
+    text = buffer.slice(span.start, min(end, span.start + MAX_SIGNATURE)).rstrip()
+    if item.role == "constant" and "\n" in text:
+        text = text.partition("\n")[0].rstrip()
+    return text
+
+
+def _doc(item: Item, span: Span, facts: LanguageFacts, buffer: TextBuffer, made: list[OutlineNode]) -> str:
+    if item.role == "comment":
+        return first_sentence(buffer.slice(span.start, min(span.end, span.start + MAX_SIGNATURE)))
+    if item.role == "import":
+        return ""
+    if facts.doc == "body" and item.body is not None:
+        head = buffer.slice(span.body_start, min(span.body_end, span.body_start + MAX_SIGNATURE)).lstrip()
+        if head[:1] in "\"'" or (head[:1] in "rRuUbB" and head[1:2] in "\"'"):
+            return first_sentence(head)
+    if (
+        facts.doc != "none"
+        and made
+        and made[-1].role == "comment"
+        and made[-1].span.last_line == span.first_line - 1
+    ):
+        return made[-1].doc
+    return ""
