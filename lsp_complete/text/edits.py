@@ -59,23 +59,16 @@ def merge(edits: Iterable[Edit]) -> Edit | None:
         if merged is None:
             merged = edit
             continue
-        start, start_point = min((merged.start, merged.start_point), (edit.start, edit.start_point))
-        behind = max(
-            edit.old_end - merged.new_end, 0
-        )  # old text behind the first edits that this one takes in
-        kept = max(merged.new_end - edit.old_end, 0)  # new text behind this edit that the first ones left
-        merged = Edit(
-            start,
-            merged.old_end + behind,
-            edit.new_end + kept,
-            start_point,
-            _plus(merged.old_end_point, merged.new_end_point, edit.old_end_point)
-            if behind
-            else merged.old_end_point,
-            _plus(edit.new_end_point, edit.old_end_point, merged.new_end_point)
-            if kept
-            else edit.new_end_point,
-        )
+        first = edit if edit.start < merged.start else merged
+        old_end, old_end_point = merged.old_end, merged.old_end_point
+        new_end, new_end_point = edit.new_end, edit.new_end_point
+        if edit.old_end > merged.new_end:  # this edit takes in old text behind the earlier ones
+            old_end += edit.old_end - merged.new_end
+            old_end_point = _plus(old_end_point, merged.new_end_point, edit.old_end_point)
+        else:  # what the earlier ones wrote goes on behind this edit
+            new_end += merged.new_end - edit.old_end
+            new_end_point = _plus(new_end_point, edit.old_end_point, merged.new_end_point)
+        merged = Edit(first.start, old_end, new_end, first.start_point, old_end_point, new_end_point)
     return merged
 
 

@@ -139,13 +139,28 @@ class SpanCache:
         return [ids[left:right] for left, right in pairwise(edges)]
 
 
+_shared: list[SpanCache] = []
+"""The caches of the tokenizers used last, at most two: an old one while a new model is loaded."""
+
+
+def shared_cache(tokenizer: Tokenizer) -> SpanCache:
+    """The cache that all tables of one tokenizer object share. The first call looks at the whole vocabulary (some 100 ms):
+    make it where nobody waits, before the tokenizer is handed to the event loop."""
+    for cache in _shared:
+        if cache.tokenizer is tokenizer:
+            return cache
+    made = SpanCache(tokenizer)
+    _shared[:] = [made, *_shared[:1]]
+    return made
+
+
 class TokenTable:
-    """The token ids of one document, over a cache that may be shared between documents."""
+    """The token ids of one document, over a cache that is shared between documents."""
 
     def __init__(
         self, tokenizer: Tokenizer, buffer: TextBuffer = _EMPTY, cache: SpanCache | None = None
     ) -> None:
-        self._cache = SpanCache(tokenizer) if cache is None else cache
+        self._cache = shared_cache(tokenizer) if cache is None else cache
         self._buffer = buffer
         self._cuts: dict[Chunk, tuple[int, ...]] = {}
 

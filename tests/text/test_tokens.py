@@ -17,7 +17,7 @@ from lsp_complete.text.edits import Change
 from lsp_complete.text.families import Kind
 from lsp_complete.text.positions import Encoding
 from lsp_complete.text.runs import MAX_RUN, parts, tokenize
-from lsp_complete.text.tokens import SpanCache, TokenTable
+from lsp_complete.text.tokens import SpanCache, TokenTable, shared_cache
 from tests.text import vocabs
 from tests.text.plain import PIECES, hostile
 from tests.text.samples import SAMPLES
@@ -248,3 +248,13 @@ def test_parts_are_the_text_and_hold_no_long_run(before: str, count: int, unit: 
     assert "".join(found) == text
     assert all(unit * (MAX_RUN + 1) not in part for part in found)
     assert parts(text, "qwen2") == ([text] if text else [])
+
+
+def test_tables_of_one_tokenizer_share_their_spans() -> None:
+    letters = Letters()
+    text = "line of text\n" * 100
+    TokenTable(letters, TextBuffer.from_text(text)).ids(0, len(text))
+    letters.asked = 0
+    assert TokenTable(letters, TextBuffer.from_text(text)).ids(0, len(text)) == Letters().tokenize(text)
+    assert letters.asked == 0
+    assert shared_cache(letters) is shared_cache(letters) is not shared_cache(Letters())
