@@ -21,8 +21,9 @@ from tests.engine.test_real_model import MODEL, SOURCE
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 ROUNDS = 48
-NEAR_TIE = 0.06
-"""Natural-log units: the 99.9th percentile of how much the best tokens' difference moves between batch shapes."""
+NEAR_TIE = 0.38
+"""Natural-log units: measured P99.9 of how much the gap between the two best tokens moves when 260 positions of source are
+evaluated in batches of 50, of 8, or mixed instead of one by one (q8_0 KV): 0.38, 0.34 and 0.29."""
 
 
 @dataclass(slots=True)
