@@ -35,10 +35,10 @@ def line_exact(key: Key, target: str, item: Item) -> bool:
 
 
 def right_to_closer(key: Key, target: str, item: Item) -> bool:
-    """Exact, or right up to the closers that the editor put right of the cursor: what an insertion at the
+    """Exact, or right up to the first closer that the editor put right of the cursor: what an insertion at the
     cursor can at best be when the line goes on after them."""
     if line_exact(key, target, item):
         return True
     shown = body(split_lines(ghost(key.left + key.right, key.cursor, item))[0])
     left = key.rest[len(shown) :]
-    return bool(key.right and shown and key.rest.startswith(shown) and left.startswith(key.right))
+    return bool(key.right and shown and key.rest.startswith(shown) and left.startswith(key.right[0]))

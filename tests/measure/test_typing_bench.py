@@ -169,6 +169,8 @@ def test_applying_a_suggestion() -> None:
     assert right_to_closer(key, "foo(x, y):", Item("x, y", at, at))
     assert not right_to_closer(key, "foo(x, y):", Item("x, ", at, at))
     assert line_exact(key, "foo(x, y)", Item("x, y", at, at))
+    quoted = next(k for k in script_for("a\nget('b', c)\n", 1, "python").keys if k.left == "get('")
+    assert right_to_closer(quoted, "get('b', c)", Item("b", quoted.cursor, quoted.cursor))
     assert line_after("foo(", 1, Item("a\nb", at, at)) == "foo(a"
     assert line_exact(key, "foo(x)", Item("foo(x", Position(1, 0), at))
 
