@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.capabilities import ServerCapabilitiesBuilder
 from pygls.io_ import run_async
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
@@ -158,9 +159,8 @@ def create_server() -> CompletionServer:
 def _register_lifecycle(server: CompletionServer) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
-        general = params.capabilities.general
-        offered = general.position_encodings if general is not None else None
-        server.encoding = negotiate([str(getattr(e, "value", e)) for e in offered] if offered else None)
+        announced = ServerCapabilitiesBuilder.choose_position_encoding(params.capabilities)  # as pygls will say
+        server.encoding = negotiate([str(getattr(announced, "value", announced))])
         server.client_name = params.client_info.name if params.client_info else ""
         text_document = params.capabilities.text_document
         server.declares_inline = getattr(text_document, "inline_completion", None) is not None
