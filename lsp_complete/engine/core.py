@@ -127,7 +127,11 @@ def _too_cold(state: State, job: Job) -> bool:
     tokens = missing(state, job)
     if tokens is None or tokens <= job.request.evaluate_limit:
         return False
-    fail_job(state, job, PromptCold(f"{tokens} prompt tokens are to be evaluated, {job.request.evaluate_limit} allowed."))
+    fail_job(
+        state,
+        job,
+        PromptCold(f"{tokens} prompt tokens are to be evaluated, {job.request.evaluate_limit} allowed."),
+    )
     return True
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from lsp_complete.engine.api import Completion, CompletionRequest, DeltaCallback, ModelInfo
 from lsp_complete.engine.backend import Backend
 from lsp_complete.engine.options import EngineOptions
+from lsp_complete.engine.proposer import Proposer
 from lsp_complete.engine.runner import Runner
 from lsp_complete.errors import EngineUnavailable
 
@@ -40,8 +41,11 @@ def _mark_retrieved(future: asyncio.Future[ModelInfo]) -> None:
 class LocalEngine:
     """`api.Engine` in this process. Also what the socket server serves."""
 
-    def __init__(self, options: EngineOptions, factory: BackendFactory = load_llama) -> None:
+    def __init__(
+        self, options: EngineOptions, factory: BackendFactory = load_llama, proposer: Proposer | None = None
+    ) -> None:
         self._options = options
+        self._proposer = proposer
         self._factory = factory
         self._runner: Runner | None = None
         self._ready: asyncio.Future[ModelInfo] | None = None
@@ -55,7 +59,7 @@ class LocalEngine:
         ready: asyncio.Future[ModelInfo] = loop.create_future()
         ready.add_done_callback(_mark_retrieved)
         self._ready = ready
-        self._runner = Runner(self._options, self._factory, loop, ready)
+        self._runner = Runner(self._options, self._factory, loop, ready, self._proposer)
         self._runner.start()
 
     async def info(self) -> ModelInfo:

@@ -25,7 +25,7 @@ from lsp_complete.engine.job import Job
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.proposer import Proposer
 from lsp_complete.engine.schedule import may_preempt
-from lsp_complete.engine.state import State, fail_job, integrity, make_state, save_one, vacate
+from lsp_complete.engine.state import State, check_at_rest, fail_job, make_state, save_one, vacate
 from lsp_complete.errors import EngineUnavailable, LspCompleteError, RequestFailed
 
 _log = logging.getLogger(__name__)
@@ -223,6 +223,7 @@ class Runner:
 
     def _sleep(self, state: State) -> None:
         """Wait until something arrives (deadlines arrive through `expire`); at rest, save prompts to disk."""
+        check_at_rest(state)
         saving = state.disk is not None
         while True:
             with self._wake:
@@ -247,8 +248,7 @@ class Runner:
             pass
         if state.disk is not None:
             state.disk.close()
-        for problem in integrity(state):
-            _log.error("integrity: %s", problem)
+        check_at_rest(state)
         self._state = None
         state.backend.close()
 

@@ -5,6 +5,7 @@ Rules: engine thread only. Every sequence is either a slot's, a branch's scratch
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ from lsp_complete.engine.proposer import DraftProposer, Proposer
 from lsp_complete.engine.rates import Rates
 from lsp_complete.engine.sampling import Sampler
 from lsp_complete.engine.slots import Slot, SlotTable, check_integrity
+
+_log = logging.getLogger(__name__)
 
 STASH_MIN = 128
 """A tail of fewer tokens is not worth saving when it is dropped."""
@@ -57,6 +60,7 @@ class Counters:
     parked: int = 0
     reuse_faults: int = 0
     step_errors: int = 0
+    integrity_faults: int = 0
 
 
 @dataclass(slots=True)
@@ -252,3 +256,18 @@ def integrity(state: State) -> list[str]:
     if sorted([*held, *state.scratch]) != list(range(state.options.slots, backend.sequences)):
         wrong.append(f"scratch sequences do not add up: held {held}, free {sorted(state.scratch)}")
     return wrong
+
+
+def check_at_rest(state: State) -> None:
+    """Compare the books with the backend while nothing runs; a slot that differs is logged, counted and cleared."""
+    problems = integrity(state)
+    if not problems:
+        return
+    state.counters.integrity_faults += len(problems)
+    for problem in problems:
+        _log.error("integrity: %s", problem)
+    for slot in state.table.slots:
+        if state.backend.pos_max(slot.seq) + 1 != len(slot.tokens) or state.backend.pos_min(slot.seq) > 0:
+            clear_slot(state, slot)
+    for seq in state.scratch:
+        state.backend.seq_rm(seq, 0)

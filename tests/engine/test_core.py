@@ -10,7 +10,7 @@ import pytest
 from lsp_complete.engine.api import Candidate, Completion, CompletionRequest, Priority, StopRules
 from lsp_complete.engine.backend import Status
 from lsp_complete.engine.core import Step
-from lsp_complete.engine.state import integrity
+from lsp_complete.engine.state import check_at_rest, integrity
 from lsp_complete.errors import PromptCold, RequestFailed
 from tests.engine.fake_backend import EOG, SPECIAL, FakeBackend, encode, scripted_brain
 from tests.engine.harness import Harness, cold
@@ -95,6 +95,15 @@ def test_integrity_names_a_slot_whose_books_are_wrong() -> None:
     h.complete(ask(encode(TEXT[:60])))
     h.state.table.slots[0].tokens.append(7)
     assert any("slot 0" in problem for problem in integrity(h.state))
+
+
+def test_wrong_books_are_found_and_cleared_at_rest() -> None:
+    h = Harness()
+    h.complete(ask(encode(TEXT[:60])))
+    h.state.table.slots[0].tokens.append(7)
+    check_at_rest(h.state)
+    assert integrity(h.state) == [] and h.state.counters.integrity_faults == 1
+    assert h.complete(ask(encode(TEXT[:61]))).candidates[0].text == cold(ask(encode(TEXT[:61])))
 
 
 def test_another_documents_prompt_is_shared_not_destroyed() -> None:

@@ -10,16 +10,8 @@ import numpy as np
 import pytest
 
 from lsp_complete.engine.backend import Ints
-from lsp_complete.engine.diskprompts import (
-    DiskCache,
-    DiskEntry,
-    build,
-    enforce,
-    purge,
-    read_head,
-    user_key,
-    verify,
-)
+from lsp_complete.engine.diskprompts import DiskCache
+from lsp_complete.engine.promptfile import DiskEntry, build, enforce, purge, read_head, user_key, verify
 from lsp_complete.engine.state import save_one
 from tests.engine.fake_backend import FakeBackend, encode
 from tests.engine.harness import Harness, cold
