@@ -29,7 +29,7 @@ from lsp_complete.text.buffer import line_starts
 from lsp_complete.text.families import Kind, family
 from lsp_complete.text.tokenizer import Tokenizer
 
-MIN_SPAN = 256
+MIN_SPAN = 128
 """Cuts are at least this many characters apart, where the text allows it: smaller spans cost more calls than they save."""
 
 _INDENT = re.compile(r"[ \t]*")
