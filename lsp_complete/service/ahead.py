@@ -132,7 +132,7 @@ class Ahead:
         window = window_for(model, settings)
         cursor = min(state.cursor, state.document.buffer.length)
         anchor = choose(state.document.buffer, cursor, window, state.anchor)
-        head = build_head(model.fim, anchor, state.table.ids, model.tokenizer.tokenize, ())
+        head = build_head(model.fim, anchor, state.table.ids, model.spans.ids, ())
         state.next_anchor = anchor  # follows the edits that come meanwhile
         trial = replace(state, anchor=anchor, head=head, next_anchor=None, generation=None)
         try:

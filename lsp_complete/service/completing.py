@@ -213,7 +213,7 @@ class Completer:
         if not text.strip():
             return ()
         try:
-            return (tuple(model.tokenizer.tokenize(forced.decode() + text)),)
+            return (tuple(model.spans.ids(forced.decode() + text)),)
         except UnicodeDecodeError:
             return ()
 

@@ -50,10 +50,11 @@ class Planned:
 
 
 class _Timed:
-    """The token table and the tokenizer, with the time they take."""
+    """The token table and the shared spans, with the time they take. Never the bare tokenizer: some families' splitting
+    ends the process on very long runs, which the spans guard against."""
 
-    def __init__(self, table: TokenTable, tokenizer: Tokenizer) -> None:
-        self._table, self._tokenizer, self.seconds = table, tokenizer, 0.0
+    def __init__(self, table: TokenTable, spans: SpanCache) -> None:
+        self._table, self._spans, self.seconds = table, spans, 0.0
 
     def ids(self, start: int, end: int) -> list[int]:
         began = perf_counter()
@@ -63,7 +64,7 @@ class _Timed:
 
     def tokenize(self, text: str) -> list[int]:
         began = perf_counter()
-        out = self._tokenizer.tokenize(text)
+        out = self._spans.ids(text)
         self.seconds += perf_counter() - began
         return out
 
@@ -73,7 +74,7 @@ def plan(
 ) -> Planned:
     """Plan the prompt for `cursor`, moving the anchor only if it no longer serves. Updates `state`."""
     buffer = state.document.buffer
-    timed = _Timed(state.ensure_table(model.tokenizer, model.spans), model.tokenizer)
+    timed = _Timed(state.ensure_table(model.tokenizer, model.spans), model.spans)
     moved = why_moved(state.anchor, buffer, cursor, window)
     if moved or window.standard or state.anchor is None:
         state.anchor = choose(buffer, cursor, window, state.anchor)
