@@ -76,7 +76,8 @@ FILES = (
     ("python-for-android", "pythonforandroid/recipes/android/src/android/_android_sound_jni.c"),
 )
 _CPP = {"embed.h"}
-KEYS = "foo(bar, [1]) { if x: return 'a' }\n"
+KEYS = {True: "if foo(bar, [1]):\n    x = {'a': 1}\n", False: 'if (foo(bar, [1])) {\n  x = f("a");\n}\n'}
+"""What is typed: closers come when they are typed, as without an editor's help. By whether blocks end by indentation."""
 LONG_LINES = 10_000
 Figures = dict[str, Any]
 
@@ -113,13 +114,13 @@ def _corpus(options: OutlineOptions) -> list[_File]:
     return found
 
 
-def _typed(document: Document, seed: int) -> Iterator[tuple[Document, tuple[Edit, ...]]]:
+def _typed(document: Document, keys: str, seed: int) -> Iterator[tuple[Document, tuple[Edit, ...]]]:
     """Keys at three places of a document; at each the last half is erased again."""
     rng = random.Random(seed)  # noqa: S311 - repeatable typing, no secret
     for _ in range(3):
         at = document.buffer.line_start(rng.randrange(document.buffer.line_count))
         at += len(document.buffer.line_content(document.buffer.position(at)[0]))
-        steps = [(key, False) for key in KEYS] + [("", True)] * (len(KEYS) // 2)
+        steps = [(key, False) for key in keys] + [("", True)] * (len(keys) // 2)
         for key, erase in steps:
             start = document.buffer.position(at - erase)
             change = Change((start, document.buffer.position(at)), key)
@@ -143,7 +144,7 @@ def _type_into(file: _File, text: str, seed: int) -> tuple[list[float], list[flo
     moving: list[float] = []
     outlined: list[float] = []
     scratch: list[float] = []
-    for number, (after, edits) in enumerate(_typed(document, seed)):
+    for number, (after, edits) in enumerate(_typed(document, KEYS[file.grammar.facts.ends_block], seed)):
         start = clock()
         moved = edited(tree, edits, after.buffer)
         moving.append((clock() - start) * 1e3)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from lsp_complete.syntax.languages import LanguageFacts, load
 from lsp_complete.syntax.merge import merge_last_good
-from lsp_complete.syntax.nodes import Outline
+from lsp_complete.syntax.nodes import Outline, shifted
 from lsp_complete.syntax.outline import outline_of, update_outline
 from lsp_complete.syntax.trees import SyntaxTree, hull, parse, why_not_parsed
 from lsp_complete.text.buffer import TextBuffer
@@ -34,7 +34,8 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One parse of an open document, for the thread. tree and outlines are of the text before, moved to `buffer`."""
+    """One parse of an open document, for the thread. tree: moved to `buffer` already; the outlines are of the text before
+    `edits`."""
 
     facts: LanguageFacts
     buffer: TextBuffer
@@ -53,12 +54,16 @@ class Job:
         tree = parse(grammar, self.buffer, self.tree, self.stop.is_set)
         if tree is None:
             return None if self.stop.is_set() else Parsed(None, None, None, TOO_LONG)
-        if self.tree is not None and self.raw is not None and self.edits:
+        raw = shifted(self.raw, self.edits) if self.raw is not None else None
+        last = (
+            raw if self.raw is self.outline else shifted(self.outline, self.edits) if self.outline else None
+        )
+        if self.tree is not None and raw is not None and self.edits:
             change = hull(self.edits, self.buffer, self.buffer)
-            raw = update_outline(self.raw, self.tree, tree, [(change.start, change.new_end)])
+            raw = update_outline(raw, self.tree, tree, [(change.start, change.new_end)])
         else:
             raw = outline_of(tree)
-        kept = merge_last_good(self.outline, raw, self.buffer) if self.outline is not None else raw
+        kept = merge_last_good(last, raw, self.buffer) if last is not None else raw
         return Parsed(tree, raw, kept)
 
 

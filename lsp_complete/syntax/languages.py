@@ -17,6 +17,7 @@ import importlib
 import importlib.metadata
 import re
 import sys
+import time
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -185,19 +186,18 @@ def _load(facts: LanguageFacts) -> Grammar:
     recipe = "\0".join((package, importlib.metadata.version(package), repr(facts), *texts.values()))
     outline = "\n".join(texts[name] for name in ("definitions", "imports", "comments"))
     place = "\n".join(texts[name] for name in ("blocks", "comments", "strings"))
-    return Grammar(
-        facts,
-        language,
-        tree_sitter.Query(language, outline),
-        tree_sitter.Query(language, place),
-        tree_sitter.Query(language, texts["calls"]),
-        _words_of(language),
-        xxhash.xxh3_64_hexdigest(recipe.encode("utf-8")),
-    )
+    compiled = []
+    for text in (outline, place, texts["calls"]):
+        time.sleep(0)  # compiling holds the interpreter lock; between two queries the event loop gets its turn
+        compiled.append(tree_sitter.Query(language, text))
+    definitions, around, calls = compiled
+    version = xxhash.xxh3_64_hexdigest(recipe.encode("utf-8"))
+    return Grammar(facts, language, definitions, around, calls, _words_of(language), version)
 
 
 def load(facts: LanguageFacts) -> Grammar | None:
-    """The parser and queries of a language, loaded once (about 10 ms; up to 100 ms for the largest grammars).
+    """The parser and queries of a language, loaded once (mostly 2–60 ms; C++ 140, Swift 350, while other
+    threads wait): call it off the key path.
 
     None if its wheel is missing or a query does not fit it; `problems()` then says why. Thread: any.
     """

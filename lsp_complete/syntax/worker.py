@@ -50,7 +50,8 @@ class SyntaxState:
 
 @dataclass(slots=True)
 class _Entry:
-    """One open document, on the event loop. edits: what came after the newest parse; sent: those a running parse lacks."""
+    """One open document, on the event loop. edits: what came after the newest parse; since_sent: those
+    a running parse lacks; unmoved: those that `moved_outline` lacks."""
 
     document: Document
     facts: LanguageFacts | None
@@ -60,6 +61,7 @@ class _Entry:
     raw: Outline | None = None
     outline: Outline | None = None
     moved_outline: Outline | None = None
+    unmoved: list[Edit] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
     since_sent: list[Edit] = field(default_factory=list)
     running: bool = False
@@ -119,7 +121,7 @@ class SyntaxWorker:
         entry.since_sent += edits
         if entry.tree is not None:
             entry.tree = edited(entry.tree, edits, document.buffer)
-        entry.moved_outline = None
+        entry.unmoved += edits
         if entry.running and entry.parsed and not entry.stopped_before:
             entry.stop.set()
         self._request(document.uri)
@@ -140,8 +142,9 @@ class SyntaxWorker:
         entry = self._entries.get(uri)
         if entry is None:
             return None
-        if entry.moved_outline is None and entry.outline is not None:
-            entry.moved_outline = shifted(entry.outline, entry.edits)
+        if entry.moved_outline is not None and entry.unmoved:
+            entry.moved_outline = shifted(entry.moved_outline, entry.unmoved)
+        entry.unmoved = []
         exact = entry.tree is not None and not entry.edits
         return SyntaxState(entry.facts, entry.tree, entry.moved_outline, exact, entry.reason)
 
@@ -218,18 +221,13 @@ class SyntaxWorker:
         self._begin()
         entry.running, entry.stop = True, Event()
         entry.since_sent = []
-        edits = tuple(entry.edits)
-        self.state(uri)
-        raw = None
-        if entry.raw is not None and not entry.afresh:
-            raw = entry.moved_outline if entry.raw is entry.outline else shifted(entry.raw, edits)
         job = Job(
             entry.facts,
             entry.document.buffer,
             None if entry.afresh else entry.tree,
-            raw,
-            entry.moved_outline,
-            edits,
+            None if entry.afresh else entry.raw,
+            entry.outline,
+            tuple(entry.edits),
             entry.stop,
         )
         task = asyncio.get_running_loop().run_in_executor(self._pool, guarded, job.run)
@@ -258,7 +256,8 @@ class SyntaxWorker:
             entry.reason = result.reason
             entry.parsed = result.tree is not None
             entry.tree, entry.raw, entry.outline = result.tree, result.raw, result.outline
-            entry.edits, entry.moved_outline = list(entry.since_sent), None
+            entry.edits, entry.unmoved = list(entry.since_sent), list(entry.since_sent)
+            entry.moved_outline = result.outline
             if entry.tree is not None and entry.edits:
                 entry.tree = edited(
                     entry.tree, _safe(entry.edits, entry.tree, entry.document), entry.document.buffer
