@@ -30,6 +30,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "complete": ("lsp_complete.commands.complete", "suggest once at a place in a file"),
     "models": ("lsp_complete.models.cli_models", "list, get, check and remove models"),
     "engine": ("lsp_complete.commands.engine", "start, stop and look at the engine process"),
+    "editor": ("lsp_complete.commands.editor", "print or install what an editor needs"),
+    "serve-http": ("lsp_complete.commands.serve_http", "answer OpenAI-style requests on loopback, for Zed and others"),
     "config": ("lsp_complete.commands.config", "print the settings in force and where each comes from"),
     "doctor": ("lsp_complete.doctor", "check this installation and measure this machine"),
     "bench": ("lsp_complete.measure.bench", "measure speed and quality"),

@@ -27,6 +27,11 @@ vim.api.nvim_create_autocmd({ 'TextChangedI', 'TextChanged', 'CursorMovedI', 'Mo
 end })
 """
 
+HEARTBEAT = """
+local channel = ...
+vim.uv.new_timer():start(50, 50, vim.schedule_wrap(function() vim.rpcnotify(channel, 'told', 'heartbeat') end))
+"""
+
 STATUS = "return require('lsp_complete').status()"
 
 GHOST = """
@@ -77,6 +82,10 @@ class Vim:
 
     def mode(self) -> str:
         return str(self.nvim.api.get_mode()["mode"])
+
+    def heartbeat(self) -> None:
+        """An event now and then, for what the editor does not announce."""
+        self.lua(HEARTBEAT, self.nvim.channel_id)
 
     def messages(self) -> str:
         return str(self.lua("return vim.api.nvim_exec2('messages', { output = true }).output"))

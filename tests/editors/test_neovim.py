@@ -244,6 +244,7 @@ def test_closing_the_editor_leaves_nothing_behind(box: Sandbox, name: str) -> No
 
 def test_the_built_in_ghost_text_as_an_option(box: Sandbox) -> None:
     with started("nvim", box, box.write("a.py", ""), "ghost = 'builtin'") as vim:
+        vim.heartbeat()
         vim.keys("itotal = pri")
         vim.until(lambda: vim.screen(1).startswith("total = price * quantity"), "built-in ghost text")
         vim.keys("<Tab>")

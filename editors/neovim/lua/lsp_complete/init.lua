@@ -44,8 +44,9 @@ end
 
 local function builtin_ghost(group)
   on(group, 'LspAttach', function(event)
-    if event.data.client_id == client.id then
-      vim.lsp.inline_completion.enable(true, { client_id = client.id })
+    local attached = vim.lsp.get_client_by_id(event.data.client_id)
+    if attached and attached.name == client.name then
+      vim.lsp.inline_completion.enable(true, { client_id = attached.id })
     end
   end)
 end
