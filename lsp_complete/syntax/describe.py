@@ -15,9 +15,8 @@ import tree_sitter
 from lsp_complete.syntax.encode import BYTES
 from lsp_complete.syntax.languages import LanguageFacts
 from lsp_complete.syntax.nodes import OutlineNode, Span
+from lsp_complete.syntax.passage import Passage
 from lsp_complete.syntax.prose import first_sentence
-from lsp_complete.syntax.trees import SyntaxTree
-from lsp_complete.text.buffer import TextBuffer
 
 MAX_SIGNATURE = 600
 _ARGUMENTS = re.compile(r"<[^<>]*>")
@@ -39,14 +38,14 @@ class Item:
     end: int = 0
 
 
-def text_of(node: tree_sitter.Node, buffer: TextBuffer) -> str:
-    """A node's text, from the buffer."""
-    return buffer.slice(node.start_byte // BYTES, node.end_byte // BYTES)
+def text_of(node: tree_sitter.Node, passage: Passage) -> str:
+    """A node's text."""
+    return passage.slice(node.start_byte // BYTES, node.end_byte // BYTES)
 
 
-def trim(start: int, end: int, buffer: TextBuffer) -> int:
+def trim(start: int, end: int, passage: Passage) -> int:
     """Where a node's text ends without the line ends and blanks that some grammars count in."""
-    tail = buffer.slice(max(start, end - 200), end)
+    tail = passage.slice(max(start, end - 200), end)
     return end - (len(tail) - len(tail.rstrip()))
 
 
@@ -55,21 +54,21 @@ def describe(
     first: tree_sitter.Node,
     around: list[OutlineNode],
     calls: list[tuple[int, str]],
-    tree: SyntaxTree,
+    facts: LanguageFacts,
+    passage: Passage,
     made: list[OutlineNode],
 ) -> OutlineNode:
-    """The outline node of an item. first: the item's node with attributes before it; around: definitions that hold it; made: nodes
-    before it."""
-    facts, buffer = tree.grammar.facts, tree.buffer
-    name, own = _split_name(text_of(item.name, buffer) if item.name is not None else "", facts)
+    """The outline node of an item. first: the item's node with attributes before it; around: definitions that hold it;
+    made: nodes before it."""
+    name, own = _split_name(text_of(item.name, passage) if item.name is not None else "", facts)
     if item.role == "import" and not name:
-        name = " ".join(buffer.slice(item.start, item.end).rstrip(";").split()[1:])[:200]
-    body_start, body_end = _body(item, buffer)
+        name = " ".join(passage.slice(item.start, item.end).rstrip(";").split()[1:])[:200]
+    body_start, body_end = _body(item, passage)
     first_line = first.start_point[0]
-    end_line = buffer.position(max(item.end - 1, item.start))[0]
+    end_line = passage.line_of(max(item.end - 1, item.start))
     if item.body is None and facts.body_below and item.role == "class" and end_line > first_line:
-        body_start = buffer.line_start(first_line + 1)
-    body_line = item.body.start_point[0] if item.body is not None else buffer.position(body_start)[0]
+        body_start = passage.buffer.line_start(first_line + 1)
+    body_line = item.body.start_point[0] if item.body is not None else passage.line_of(body_start)
     body_line = body_line if body_start < body_end else end_line
     if body_start >= body_end:
         body_start = body_end = item.end
@@ -85,27 +84,27 @@ def describe(
         _kind(item, around),
         name,
         ".".join(outer),
-        _doc(item, span, facts, buffer, made),
-        _signature(item, span, buffer),
+        _doc(item, span, facts, passage, made),
+        _signature(item, span, passage),
         _called(calls, item) if item.role == "function" else (),
         tuple(dict.fromkeys(item.binds)),
         span,
     )
 
 
-def _body(item: Item, buffer: TextBuffer) -> tuple[int, int]:
+def _body(item: Item, passage: Passage) -> tuple[int, int]:
     """Start and end of the body: from its brace, or else from the end of the header (comments in between belong to it)."""
     if item.body is None:
         return item.end, item.end
     start, end = item.body.start_byte // BYTES, item.body.end_byte // BYTES
     if item.opened:
         return start, item.end
-    if buffer.slice(start, start + 1) not in ("{", "("):
+    if passage.slice(start, start + 1) not in ("{", "("):
         before = item.body.prev_sibling
         while before is not None and before.is_extra:
             before = before.prev_sibling
         start = before.end_byte // BYTES if before is not None else start
-    return start, trim(start, min(end, item.end), buffer)
+    return start, trim(start, min(end, item.end), passage)
 
 
 def _kind(item: Item, around: list[OutlineNode]) -> str:
@@ -141,23 +140,23 @@ def _called(calls: list[tuple[int, str]], item: Item) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for _, name in calls[low:high]))
 
 
-def _signature(item: Item, span: Span, buffer: TextBuffer) -> str:
+def _signature(item: Item, span: Span, passage: Passage) -> str:
     if item.role == "comment":
         return ""
     end = span.body_start if span.body_start < span.body_end else span.end
-    text = buffer.slice(span.start, min(end, span.start + MAX_SIGNATURE)).rstrip()
+    text = passage.slice(span.start, min(end, span.start + MAX_SIGNATURE)).rstrip()
     if item.role == "constant" and "\n" in text:
         text = text.partition("\n")[0].rstrip()
     return text
 
 
-def _doc(item: Item, span: Span, facts: LanguageFacts, buffer: TextBuffer, made: list[OutlineNode]) -> str:
+def _doc(item: Item, span: Span, facts: LanguageFacts, passage: Passage, made: list[OutlineNode]) -> str:
     if item.role == "comment":
-        return first_sentence(buffer.slice(span.start, min(span.end, span.start + MAX_SIGNATURE)))
+        return first_sentence(passage.slice(span.start, min(span.end, span.start + MAX_SIGNATURE)))
     if item.role == "import":
         return ""
     if facts.doc == "body" and item.body is not None:
-        head = buffer.slice(span.body_start, min(span.body_end, span.body_start + MAX_SIGNATURE)).lstrip()
+        head = passage.slice(span.body_start, min(span.body_end, span.body_start + MAX_SIGNATURE)).lstrip()
         if head[:1] in "\"'" or (head[:1] in "rRuUbB" and head[1:2] in "\"'"):
             return first_sentence(head)
     if (

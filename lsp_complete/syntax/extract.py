@@ -23,9 +23,9 @@ from lsp_complete.syntax.describe import MAX_SIGNATURE, Item, describe, text_of,
 from lsp_complete.syntax.encode import BYTES
 from lsp_complete.syntax.languages import LanguageFacts
 from lsp_complete.syntax.nodes import OutlineNode
+from lsp_complete.syntax.passage import Passage
 from lsp_complete.syntax.prose import first_sentence
 from lsp_complete.syntax.trees import SyntaxTree
-from lsp_complete.text.buffer import TextBuffer
 
 MAX_NODES = 20_000
 _ORDER = {"function": 0, "class": 1, "import": 2, "constant": 3, "comment": 4}
@@ -37,18 +37,20 @@ class Captured:
 
     items: list[Item]
     calls: list[tuple[int, str]]
+    passage: Passage
 
 
 def capture(tree: SyntaxTree, start: int | None = None, end: int | None = None) -> Captured:
     """Run the queries over the whole tree, or over the nodes that touch start … end."""
     items: dict[tuple[int, int, str], Item] = {}
     loose: list[tree_sitter.Node] = []
+    passage = Passage.of(tree.buffer, start or 0, tree.buffer.length if end is None else end)
     for _pattern, found in _cursor(tree.grammar.outline, start, end).matches(tree.root):
-        if not _add(found, items, tree) and "bind" in found:
+        if not _add(found, items, tree.grammar.facts, passage) and "bind" in found:
             loose.extend(found["bind"])
     made = list(items.values())
-    _attach(loose, made, tree.buffer)
-    return Captured(made[:MAX_NODES], _calls(tree, start, end))
+    _attach(loose, made, passage)
+    return Captured(made[:MAX_NODES], _calls(tree, start, end, passage), passage)
 
 
 def _cursor(query: tree_sitter.Query, start: int | None, end: int | None) -> tree_sitter.QueryCursor:
@@ -58,26 +60,24 @@ def _cursor(query: tree_sitter.Query, start: int | None, end: int | None) -> tre
     return cursor
 
 
-def _calls(tree: SyntaxTree, start: int | None, end: int | None) -> list[tuple[int, str]]:
-    """(offset, name) of every call, sorted. The text is taken from the buffer once: a slice per call would cost more than the
-    query."""
+def _calls(tree: SyntaxTree, start: int | None, end: int | None, passage: Passage) -> list[tuple[int, str]]:
+    """(offset, name) of every call, sorted."""
     nodes = _cursor(tree.grammar.calls, start, end).captures(tree.root).get("call", [])
     spans = {(node.start_byte // BYTES, node.end_byte // BYTES) for node in nodes}
-    if not spans:
-        return []
-    low, high = min(spans)[0], max(last for _, last in spans)
-    text = tree.buffer.slice(low, high)
-    return sorted((first, text[first - low : last - low]) for first, last in spans)
+    return sorted((first, passage.slice(first, last)) for first, last in spans)
 
 
 def _add(
-    found: dict[str, list[tree_sitter.Node]], items: dict[tuple[int, int, str], Item], tree: SyntaxTree
+    found: dict[str, list[tree_sitter.Node]],
+    items: dict[tuple[int, int, str], Item],
+    facts: LanguageFacts,
+    passage: Passage,
 ) -> bool:
     main = next((key for key in found if key.partition(".")[0] in _ORDER), None)
     if main is None:
         return False
     role, _, kind = main.partition(".")
-    if "called" in found and text_of(found["called"][0], tree.buffer) not in tree.grammar.facts.import_calls:
+    if "called" in found and text_of(found["called"][0], passage) not in facts.import_calls:
         return True
     node = found[main][0]
     group = "definition" if role in ("function", "class", "constant") else role
@@ -90,25 +90,25 @@ def _add(
         if "open" in found:
             item.body, item.opened = found["open"][0], True
         if "container" in found:
-            item.container = text_of(found["container"][0], tree.buffer)
+            item.container = text_of(found["container"][0], passage)
     elif name is not None and role == item.role and item.name is None:
         item.name = name
     elif name is not None and role == item.role == "constant" and name != item.name:
-        item.binds.append(text_of(name, tree.buffer))
+        item.binds.append(text_of(name, passage))
     if "body" in found and item.body is None and item.role == role:
         item.body = found["body"][0]
-    item.binds.extend(text_of(bound, tree.buffer) for bound in found.get("bind", ()))
+    item.binds.extend(text_of(bound, passage) for bound in found.get("bind", ()))
     return True
 
 
-def _attach(loose: list[tree_sitter.Node], items: list[Item], buffer: TextBuffer) -> None:
+def _attach(loose: list[tree_sitter.Node], items: list[Item], passage: Passage) -> None:
     """Give names bound deep inside an import to the import around them."""
     imports = sorted((item for item in items if item.role == "import"), key=lambda item: item.node.start_byte)
     starts = [item.node.start_byte for item in imports]
     for node in loose:
         at = bisect_left(starts, node.start_byte + 1) - 1
         if at >= 0 and imports[at].node.end_byte >= node.end_byte:
-            imports[at].binds.append(text_of(node, buffer))
+            imports[at].binds.append(text_of(node, passage))
 
 
 def _widen(item: Item, facts: LanguageFacts) -> tree_sitter.Node:
@@ -132,19 +132,19 @@ def _widen(item: Item, facts: LanguageFacts) -> tree_sitter.Node:
 
 def outline_nodes(captured: Captured, tree: SyntaxTree) -> list[OutlineNode]:
     """Outline nodes of what was captured, sorted and nested. Pure but for reading the tree."""
-    facts, buffer = tree.grammar.facts, tree.buffer
+    facts, passage = tree.grammar.facts, captured.passage
     firsts: dict[int, tree_sitter.Node] = {}
-    for item in captured.items:
+    kept = _without_locals(captured.items)
+    for item in kept:
         if item.role == "comment":
             item.start, item.end = item.node.start_byte // BYTES, item.node.end_byte // BYTES
             firsts[id(item)] = item.node
         else:
             firsts[id(item)] = _widen(item, facts)
-        item.end = trim(item.start, item.end, buffer)
-    items = sorted(captured.items, key=lambda item: (item.start, -item.end, _ORDER[item.role]))
+        item.end = trim(item.start, item.end, passage)
+    items = sorted(kept, key=lambda item: (item.start, -item.end, _ORDER[item.role]))
     made: list[OutlineNode] = []
     stack: list[tuple[Item, OutlineNode]] = []
-    comments: list[Item] = []
     for item in items:
         while stack and stack[-1][0].end <= item.start:
             stack.pop()
@@ -152,35 +152,53 @@ def outline_nodes(captured: Captured, tree: SyntaxTree) -> list[OutlineNode]:
             continue
         if stack and stack[-1][0].role in ("import", "constant") and item.role in ("import", "constant"):
             continue
-        if item.role == "comment":
-            comments.append(item)
-            if made and made[-1].role == "comment" and _continues(made[-1], item, buffer):
-                made[-1] = _joined(made[-1], item, buffer)
-                continue
-        node = describe(item, firsts[id(item)], [other for _, other in stack], captured.calls, tree, made)
+        if (
+            item.role == "comment"
+            and made
+            and made[-1].role == "comment"
+            and _continues(made[-1], item, passage)
+        ):
+            made[-1] = _joined(made[-1], item, passage)
+            continue
+        node = describe(
+            item, firsts[id(item)], [other for _, other in stack], captured.calls, facts, passage, made
+        )
         made.append(node)
         if item.role != "comment":
             stack.append((item, node))
     return made
 
 
-def _continues(block: OutlineNode, item: Item, buffer: TextBuffer) -> bool:
+def _without_locals(items: list[Item]) -> list[Item]:
+    """Items but for constants and comments inside functions, which would be left out later at more cost."""
+    made: list[Item] = []
+    inside = -1
+    for item in sorted(items, key=lambda item: (item.node.start_byte, -item.node.end_byte)):
+        if item.role == "function":
+            inside = max(inside, item.node.end_byte)
+        elif item.role in ("constant", "comment") and item.node.end_byte <= inside:
+            continue
+        made.append(item)
+    return made
+
+
+def _continues(block: OutlineNode, item: Item, passage: Passage) -> bool:
     """Whether a comment goes on with the comment block above it (next line, same column, alone on its line)."""
     row, column = item.node.start_point
     if row != block.span.last_line + 1:
         return False
     return (
-        column == BYTES * buffer.position(block.span.start)[1]
-        and not buffer.slice(block.span.end, item.start).strip()
+        column == BYTES * passage.buffer.position(block.span.start)[1]
+        and not passage.slice(block.span.end, item.start).strip()
     )
 
 
-def _joined(block: OutlineNode, item: Item, buffer: TextBuffer) -> OutlineNode:
-    last = buffer.position(max(item.end - 1, item.start))[0]
+def _joined(block: OutlineNode, item: Item, passage: Passage) -> OutlineNode:
+    last = passage.line_of(max(item.end - 1, item.start))
     span = block.span._replace(
         end=item.end, body_start=item.end, body_end=item.end, last_line=last, body_line=last
     )
-    text = buffer.slice(span.start, min(span.end, span.start + MAX_SIGNATURE))
+    text = passage.slice(span.start, min(span.end, span.start + MAX_SIGNATURE))
     return OutlineNode(
         "comment", block.kind, "", block.container, first_sentence(text), block.signature, (), (), span
     )

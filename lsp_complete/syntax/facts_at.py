@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import tree_sitter
 
-from lsp_complete.syntax.describe import text_of
 from lsp_complete.syntax.encode import BYTES
 from lsp_complete.syntax.languages import LanguageFacts
 from lsp_complete.syntax.lines import empty_body, open_call, state_on_line
@@ -175,7 +174,7 @@ def _arguments(
                 open_end = offset == end and buffer.slice(end - 1, end) not in (")", "}", "]")
                 if (start < offset < end or (open_end and start < offset)) and end - start <= size:
                     if end - start < size or "callee" in found:
-                        callee = text_of(found["callee"][0], buffer) if "callee" in found else ""
+                        callee = buffer.slice(*span(found["callee"][0])) if "callee" in found else ""
                     best, size = kind, end - start
     if best == "arguments":
         return True, callee[:200]

@@ -188,7 +188,9 @@ def _load(facts: LanguageFacts) -> Grammar:
     place = "\n".join(texts[name] for name in ("blocks", "comments", "strings"))
     compiled = []
     for text in (outline, place, texts["calls"]):
-        time.sleep(0)  # compiling holds the interpreter lock; between two queries the event loop gets its turn
+        time.sleep(
+            0
+        )  # compiling holds the interpreter lock; between two queries the event loop gets its turn
         compiled.append(tree_sitter.Query(language, text))
     definitions, around, calls = compiled
     version = xxhash.xxh3_64_hexdigest(recipe.encode("utf-8"))
