@@ -40,7 +40,7 @@ class Definition:
     """One definition. role: "class" | "function" | "constant"; kind: finer word. container: names around it, joined by ".".
 
     body: its text from the end of the signature, the first lines of it; whole: that is all of the body. uses: names called
-    in a function. attributes: of a class, what its methods set, as (name, annotation, first value), either may be "".
+    in a function. attributes: of a class, what its methods set, as (name as written: `self.x`, annotation, first value); the last two may be "".
     Offsets in code points, lines from 0.
     """
 
@@ -210,6 +210,7 @@ def _attributes(node: OutlineNode, buffer: TextBuffer) -> str:
     for mark, pattern in _ATTRIBUTES:
         for match in pattern.finditer(text) if mark in text else ():
             name, annotation, value = (part or "" for part in match.groups())
+            name = mark + name
             if name not in found and len(found) < MAX_ATTRIBUTES:
                 found[name] = f"{name}\t{' '.join(annotation.split())}\t{' '.join(value.split())}"
     return "\n".join(found.values())

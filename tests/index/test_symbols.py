@@ -49,7 +49,7 @@ def test_definitions_of_python() -> None:
     assert list(found) == ["LIMIT", "Box", "Box.size", "Box.__init__", "Box.add", "long"]
     box, add, long = found["Box"], found["Box.add"], found["long"]
     assert (box.role, box.signature, box.doc) == ("class", "class Box(Thing):", "Holds things.")
-    assert box.attributes == (("client", "", "client"), ("items", "list[int]", "[]"))
+    assert box.attributes == (("self.client", "", "client"), ("self.items", "list[int]", "[]"))
     assert add.uses == ("check", "alias") and add.whole and "return alias(item)" in add.body
     assert not long.whole and long.body.count("\n") <= 13 and long.doc == "Does much."
     assert PYTHON[add.start : add.end].startswith("def add") and add.first_line == 15
