@@ -115,12 +115,16 @@ def _corpus(options: OutlineOptions) -> list[_File]:
 
 
 def _typed(document: Document, keys: str, seed: int) -> Iterator[tuple[Document, tuple[Edit, ...]]]:
-    """Keys at three places of a document; at each the last half is erased again."""
+    """Keys at six places of a document: a line is opened with its neighbour's indentation, written, and half of it erased."""
     rng = random.Random(seed)  # noqa: S311 - repeatable typing, no secret
-    for _ in range(3):
-        at = document.buffer.line_start(rng.randrange(document.buffer.line_count))
-        at += len(document.buffer.line_content(document.buffer.position(at)[0]))
-        steps = [(key, False) for key in keys] + [("", True)] * (len(keys) // 2)
+    for _ in range(6):
+        line = rng.randrange(document.buffer.line_count)
+        content = document.buffer.line_content(line)
+        at = document.buffer.line_start(line) + len(content)
+        indent = content[: len(content) - len(content.lstrip())]
+        text = keys.replace("\n", "\n" + indent)
+        first = ("\n" + indent, False)
+        steps = [first] + [(key, False) for key in text] + [("", True)] * (len(text) // 2)
         for key, erase in steps:
             start = document.buffer.position(at - erase)
             change = Change((start, document.buffer.position(at)), key)
