@@ -29,8 +29,8 @@ from .rhythm import RhythmRun, run_rhythm
 from .session import SERVER, SessionOptions, run_to_end
 from .statistics import percentile, ratio
 
-LOOP: Mapping[str, Any] = {"typed_through": False, "level": "eager", "min_chars": 1}
-"""Closed mode measures the loop, so nothing is held back for being unsure or short; both layouts alike."""
+LOOP: Mapping[str, Any] = {"typed_through": False, "level": "eager", "min_chars": 1, "time_limit_ms": 30000}
+"""Closed mode measures the loop, so nothing is held back for being unsure, short or late; both layouts alike."""
 CLOSED_SETTINGS: Mapping[str, Any] = {"suggest": LOOP}
 STANDARD_SETTINGS: Mapping[str, Any] = {
     "suggest": LOOP,
@@ -86,6 +86,8 @@ def closed_figures(samples: Sequence[KeySample]) -> dict[str, Any]:
         "right_to_closer": round(ratio(sum(s.to_closer for s in judged), len(judged)), 4),
         "context_tokens_p50": _quantile([s.prompt for s in later if s.prompt >= 0], 0.5),
         "decoded_p50": _quantile([s.decoded for s in later if s.decoded >= 0], 0.5),
+        "drafted_share": round(ratio(sum(s.drafted > 0 for s in later), len(later)), 4),
+        "acceptance": round(ratio(sum(max(0, s.accepted) for s in later), sum(max(0, s.drafted) for s in later)), 4),
         "stages_p50_ms": stage_medians(later),
         "empty_because": reasons(judged),
         "places": len({s.place for s in samples}),

@@ -52,6 +52,8 @@ class KeySample:
     evaluated: int
     prompt: int
     decoded: int
+    drafted: int
+    accepted: int
     source: str
     outcome: str
     offered: bool
@@ -79,6 +81,8 @@ def sample_of(
         evaluated=stages.get("evaluated", -1),
         prompt=stages.get("prompt_tokens", -1),
         decoded=stages.get("decoded", -1),
+        drafted=stages.get("drafted", -1),
+        accepted=stages.get("accepted", -1),
         source=stages.get("source", ""),
         outcome=stages.get("outcome", ""),
         offered=offered,
