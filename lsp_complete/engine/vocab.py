@@ -140,11 +140,11 @@ class _VocabModel:
         init_native()
         params = lc.llama_model_default_params()
         params.vocab_only = True
-        # Some families put a space before every text; spans of a text are tokenized one by one, so none must have it.
+        # Some families put a space before every text; spans of a text are tokenized one by one, so none must have it
+        # (the value of a new override is zero, that is false).
         overrides = (lc.llama_model_kv_override * 2)()
         overrides[0].tag = lc.LLAMA_KV_OVERRIDE_TYPE_BOOL
         overrides[0].key = b"tokenizer.ggml.add_space_prefix"
-        overrides[0].value.val_bool = False
         params.kv_overrides = ctypes.cast(overrides, ctypes.POINTER(lc.llama_model_kv_override))
         self.model = lc.llama_model_load_from_file(path.encode(), params)
         if not self.model:

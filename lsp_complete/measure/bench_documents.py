@@ -32,6 +32,7 @@ from ..text.edits import Change
 from ..text.positions import Encoding, units
 from ..text.tokenizer import Tokenizer
 from ..text.tokens import TokenTable
+from . import bench_outline
 from .statistics import percentile, ratio
 
 WINDOW = (40, 15)
@@ -208,7 +209,13 @@ def _huge_keys(document: Document, options: DocumentOptions) -> list[float]:
     return spent
 
 
-SECTIONS: tuple[Callable[[DocumentOptions], Figures], ...] = (edit_figures, huge_figures)
+def outline_figures(options: DocumentOptions) -> Figures:
+    """Outlines of pinned real files: after an edit, from the caches, and their size (`bench_outline`)."""
+    count = options.tokenizer
+    return bench_outline.run(bench_outline.OutlineOptions(lambda text: len(count.tokenize(text)), options.seed))
+
+
+SECTIONS: tuple[Callable[[DocumentOptions], Figures], ...] = (edit_figures, huge_figures, outline_figures)
 
 
 def run(options: Any) -> Figures:

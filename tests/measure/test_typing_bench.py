@@ -90,7 +90,7 @@ async def test_overtaken_requests_are_cancelled(
 
 
 def sample(**values: object) -> KeySample:
-    base = KeySample("a", 0, 0, "", 100.0, 2, 50, 5, "model", "shown", True, True, True, True)
+    base = KeySample("a", 0, 0, "", 100.0, 2, 50, 5, 3, 2, "model", "shown", True, True, True, True)
     return replace(base, **values)  # type: ignore[arg-type]
 
 
