@@ -75,10 +75,16 @@ class PromptPlan:
 
 
 def build_head(
-    fim: FimTokens, anchor: Anchor, ids_of: IdsOf, tokenize: Callable[[str], list[int]], header: tuple[int, ...]
+    fim: FimTokens,
+    anchor: Anchor,
+    ids_of: IdsOf,
+    tokenize: Callable[[str], list[int]],
+    header: tuple[int, ...],
+    opening: tuple[int, ...] = (),
 ) -> Head:
-    """Ids through MID. The prefix comes from the token table; the frozen suffix is tokenized once."""
-    prefix = ids_of(anchor.window_start, anchor.anchor) if anchor.prefix else []
+    """Ids through MID. The prefix comes from the token table, behind `opening` (text of the file that the window does
+    not show); the frozen suffix is tokenized once."""
+    prefix = [*opening, *(ids_of(anchor.window_start, anchor.anchor) if anchor.prefix else ())]
     suffix = tokenize(anchor.suffix) if anchor.suffix else []
     return Head((anchor.prefix, anchor.suffix, anchor.standard), fim.lay_out(prefix, suffix, header))
 

@@ -28,7 +28,7 @@ from pygls.protocol import default_converter
 from .. import __version__
 from ..config import Loaded, Source, editor_source, gather, load
 from ..service import Answer, Query, Service
-from ..service.startup import open_engine
+from ..service.startup import open_engine, open_index_cache
 from ..text.document import Document, to_offset
 from ..text.positions import Encoding, negotiate
 from . import convert, surface
@@ -67,7 +67,9 @@ class CompletionServer(LanguageServer):
         self.roots: list[Path] = []
         self.editor_values: list[Source] = []
         self.loaded: Loaded = load(gather())
-        self.service = Service(self.loaded.settings, open_engine, self.show, self.status)
+        self.service = Service(
+            self.loaded.settings, open_engine, self.show, self.status, index_cache=open_index_cache
+        )
         self.stage_notifications = False
         self.status_notifications = False
         self.watcher: asyncio.Task[None] | None = None

@@ -12,17 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ..config import Settings
-from ..context.anchor import choose, why_moved
-from ..context.prompt import build_head
+from ..context.anchor import why_moved
 from ..engine.api import CompletionRequest, Priority
 from ..errors import LspCompleteError
 from .brain import Brain
 from .documents import OpenDocument
-from .planning import plan, plan_fresh
+from .planning import Framer, plan_ahead, plan_fresh
 from .types import Answer, Query
 from .windows import window_for
 
@@ -37,8 +35,8 @@ SOFT_TAIL = 0.7
 class Ahead:
     """See the module's rules. settings.prefetch: "off" does nothing here."""
 
-    def __init__(self, brain: Brain, clock: Callable[[], float]) -> None:
-        self._brain, self._clock = brain, clock
+    def __init__(self, brain: Brain, clock: Callable[[], float], framer: Framer | None = None) -> None:
+        self._brain, self._clock, self._framer = brain, clock, framer
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def opened(self, state: OpenDocument, settings: Settings) -> None:
@@ -118,10 +116,12 @@ class Ahead:
         if model is None or engine is None:
             return
         window = window_for(model, settings)
+        if self._framer is not None:
+            await self._framer.ready(state)
         cursor = min(state.cursor, state.document.buffer.length)
-        planned, head = plan_fresh(state, cursor, model, window)
+        planned, trial = plan_fresh(state, cursor, model, window, self._framer)
         if state.anchor is None or why_moved(state.anchor, state.document.buffer, cursor, window):
-            state.anchor, state.head = planned.anchor, head
+            state.take_over(trial, trial.anchor)
         await self._prefill(planned.prompt.prompt, state.document.uri, Priority.BACKGROUND)
 
     async def _move_anchor(self, state: OpenDocument, settings: Settings) -> None:
@@ -131,17 +131,15 @@ class Ahead:
             return
         window = window_for(model, settings)
         cursor = min(state.cursor, state.document.buffer.length)
-        anchor = choose(state.document.buffer, cursor, window, state.anchor)
-        head = build_head(model.fim, anchor, state.table.ids, model.spans.ids, ())
-        state.next_anchor = anchor  # follows the edits that come meanwhile
-        trial = replace(state, anchor=anchor, head=head, next_anchor=None, generation=None)
+        planned, trial = plan_ahead(state, cursor, model, window, self._framer)
+        state.next_anchor = trial.anchor  # follows the edits that come meanwhile
         try:
             small = state.anchor is not None and state.anchor.small
             priority = Priority.INTERACTIVE if small else Priority.PREFETCH
-            await self._prefill(plan(trial, cursor, model, window).prompt.prompt, state.document.uri, priority)
+            await self._prefill(planned.prompt.prompt, state.document.uri, priority)
             moved, buffer = state.next_anchor, state.document.buffer
             if not why_moved(moved, buffer, min(state.cursor, buffer.length), window):
-                state.anchor, state.head = moved, head
+                state.take_over(trial, moved)
         finally:
             state.next_anchor = None
 

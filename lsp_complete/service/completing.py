@@ -22,7 +22,7 @@ from ..engine.api import Completion, CompletionRequest, Priority, StopRules
 from ..errors import PromptCold
 from ..measure.stages import StageRecord
 from ..suggest.choose import Choice, Policy, choose
-from ..suggest.confidence import Scored
+from ..suggest.confidence import Scored, level_of
 from ..suggest.how_much import Amount, decide, situation
 from ..suggest.language import facts_for
 from ..suggest.pipeline import PolishContext
@@ -31,7 +31,7 @@ from ..suggest.typed import typed_since
 from .brain import Brain
 from .documents import OpenDocument
 from .generation import Generation
-from .planning import LoadedModel, Planned, plan
+from .planning import Framer, LoadedModel, Planned, plan
 from .selected import as_meant
 from .surroundings import Surroundings, look_around
 from .types import Answer, Query, Suggestion
@@ -39,6 +39,8 @@ from .windows import SMALL, PrefillRate, window_for
 
 MIN_EVALUATE = 48
 """A prompt that needs no more tokens than this evaluated is never called cold."""
+HOPELESS = -10.0
+"""A line whose summed log-probability is below this is not decoded further, whatever the level."""
 JOIN_CHARS = 200
 """Most characters typed since a generation began that a later request may still join."""
 
@@ -72,8 +74,10 @@ class Attempt:
 class Completer:
     """See the module's rules."""
 
-    def __init__(self, brain: Brain, store: SuggestionStore, clock: Callable[[], float]) -> None:
-        self._brain, self._store, self._clock = brain, store, clock
+    def __init__(
+        self, brain: Brain, store: SuggestionStore, clock: Callable[[], float], framer: Framer | None = None
+    ) -> None:
+        self._brain, self._store, self._clock, self._framer = brain, store, clock, framer
         self._ids = itertools.count(1)
         self._rate = PrefillRate()
 
@@ -112,6 +116,10 @@ class Completer:
             if attempt.overtaken.done():
                 return attempt.empty("superseded")
             attempt.note(queue_ms=debounce)
+        if self._framer is not None:
+            await self._framer.ready(attempt.state)
+            if attempt.overtaken.done():
+                return attempt.empty("superseded")
         planned = self._plan(attempt, small=False)
         generation = self._ask(attempt, amount, planned, self._evaluate_limit(attempt, planned))
         try:
@@ -176,6 +184,7 @@ class Completer:
                 tab_width=attempt.around.indent.tab_width,
                 suffix_head=amount.suffix_head,
                 max_lines=amount.max_lines,
+                min_sum=self._min_sum(attempt),
             ),
             candidates=query.candidates,
             drafts=self._drafts(attempt, planned.prompt.forced, model),
@@ -195,8 +204,16 @@ class Completer:
         )
         generation.begin(engine)
         state.generation = generation
-        attempt.note(source="model", prompt_tokens=len(request.prompt), reuse_break=planned.moved)
+        attempt.note(source="model", prompt_tokens=len(request.prompt), reuse_break=planned.differs)
         return generation
+
+    def _min_sum(self, attempt: Attempt) -> float:
+        """Below which summed log-probability decoding a first line is pointless: it would not be shown, or hardly be
+        right. An explicit request is always answered in full."""
+        if attempt.query.trigger == "explicit" or attempt.query.candidates > 1:
+            return 0.0
+        floor = level_of(attempt.settings.suggest.level).sum
+        return HOPELESS if floor is None else max(floor, HOPELESS)
 
     def _drafts(self, attempt: Attempt, forced: bytes, model: LoadedModel) -> tuple[tuple[int, ...], ...]:
         """What the model is expected to say, for verification in one batch: what is left of an earlier suggestion, or
@@ -212,6 +229,7 @@ class Completer:
                 text = so_far[len(typed) :]
         if not text.strip():
             return ()
+        text = text.rstrip(" \t") + attempt.query.document.newline  # the stop is verified in the same batch
         try:
             return (tuple(model.spans.ids(forced.decode() + text)),)
         except UnicodeDecodeError:
@@ -229,7 +247,7 @@ class Completer:
         elif state.anchor is not None and state.anchor.small:
             small = not why_moved(state.anchor, state.document.buffer, query.offset, SMALL)
         window = SMALL if small else window_for(model, attempt.settings)
-        planned = plan(state, query.offset, model, window)
+        planned = plan(state, query.offset, model, window, self._framer)
         total = self._clock() - began
         attempt.note(context_ms=(total - planned.tokenize_s) * 1000, tokenize_ms=planned.tokenize_s * 1000)
         return planned
@@ -276,7 +294,7 @@ class Completer:
         query, candidates = attempt.query, completion.candidates
         choices = choose(
             [Scored(c.text, c.logprobs, c.masses, c.offsets) for c in candidates],
-            [c.stop for c in candidates],
+            ["tokens" if c.stop == "unsure" else c.stop for c in candidates],
             self._polish_context(attempt, generation),
             Policy(level=attempt.settings.suggest.level),
             typed=typed,

@@ -15,12 +15,13 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..config import Settings
 from ..errors import EngineUnavailable, LspCompleteError
+from ..index.manifest import Cache
 from ..measure.stages import StageRecord
 from ..measure.statistics import Statistics
 from ..suggest.store import SuggestionStore
@@ -30,6 +31,7 @@ from ..text.positions import Encoding
 from .ahead import Ahead
 from .brain import Brain, Opener, Show, Status
 from .completing import Attempt, Completer
+from .context_join import ContextJoin
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
 from .outcomes import Outcomes
 from .types import Answer, Query
@@ -50,6 +52,7 @@ class Service:
         show: Show,
         status: Status,
         clock: Callable[[], float] = time.perf_counter,
+        index_cache: Callable[[], Cache | None] = lambda: None,
     ) -> None:
         self.settings, self._clock = settings, clock
         self.brain = Brain(opener, show, status)
@@ -60,8 +63,9 @@ class Service:
         self.roots: list[Path] = []
         self.paused = False
         self._numbers = itertools.count(1)
-        self._completer = Completer(self.brain, self.store, clock)
-        self._ahead = Ahead(self.brain, clock)
+        self.context = ContextJoin(self.documents, index_cache, clock)
+        self._completer = Completer(self.brain, self.store, clock, self.context)
+        self._ahead = Ahead(self.brain, clock, self.context)
         self._restart: asyncio.Future[None] | None = None
         self._waiting: dict[str, asyncio.Future[None]] = {}
 
@@ -72,10 +76,12 @@ class Service:
         old, self.settings = self.settings, settings
         if (old.model, old.engine, old.model_dir) != (settings.model, settings.engine, settings.model_dir):
             self._restart = asyncio.ensure_future(self.restart_engine())
+        self.context.configure(settings, self.roots)
 
     def set_roots(self, roots: list[Path]) -> None:
         """Workspace folders."""
         self.roots = list(roots)
+        self.context.configure(self.settings, self.roots)
 
     def pause(self, paused: bool) -> None:
         """Answer nothing until resumed."""
@@ -93,6 +99,7 @@ class Service:
         self._ahead.stop()
         for state in self.documents:
             state.stop_generation()
+        await self.context.close()
         await self.brain.stop()
 
     def _start(self) -> None:
@@ -100,7 +107,8 @@ class Service:
 
     def _on_ready(self) -> None:
         for state in self.documents:
-            self._ahead.opened(state, self.settings)
+            if not self.context.secret(state.document.uri):
+                self._ahead.opened(state, self.settings)
 
     # -- documents -------------------------------------------------------------------------------------
 
@@ -110,15 +118,19 @@ class Service:
         if previous is not None:
             previous.stop_generation()
         state = self.documents.open(document, self._clock())
+        self.context.opened(document)
         self._start()
-        self._ahead.opened(state, self.settings)
+        if not self.context.secret(document.uri):
+            self._ahead.opened(state, self.settings)
 
     def change(self, uri: str, changes: Iterable[Change], encoding: Encoding, version: int) -> bool:
         """Apply an editor's changes. False if the document is not open (the changes are ignored)."""
         state = self.documents.get(uri)
         if state is None:
             return False
-        state.change(changes, encoding, version, self._clock())
+        old, anchor = state.document, state.anchor
+        edits = state.change(changes, encoding, version, self._clock())
+        self.context.changed(old, state.document, edits, anchor)
         self._ahead.typed(state)
         self.outcomes.changed(state.document)
         return True
@@ -126,12 +138,18 @@ class Service:
     def saved(self, uri: str) -> None:
         """A document was saved."""
         self.documents.touch(uri)
+        self.context.saved(uri)
 
     def closed(self, uri: str) -> None:
         """A document was closed; its work stops."""
         state = self.documents.close(uri)
         if state is not None:
             state.stop_generation()
+            self.context.closed(uri)
+
+    def watched(self, uris: Sequence[str]) -> None:
+        """Files of the workspace were written, created or deleted outside of the editor's documents."""
+        self.context.watched(uris)
 
     def snapshot(self, uri: str) -> Document | None:
         """The current snapshot of an open document."""
@@ -141,12 +159,13 @@ class Service:
     def focused(self, uri: str, offset: int) -> None:
         """The user looks at this document now."""
         self.documents.touch(uri)
+        self.context.touched(uri)
         self.moved(uri, offset)
 
     def moved(self, uri: str, offset: int) -> None:
         """The cursor was placed here without typing; its prompt may be made ready."""
         state = self.documents.get(uri)
-        if state is not None and offset >= 0:
+        if state is not None and offset >= 0 and not self.context.secret(uri):
             state.cursor = offset
             self._ahead.moved(state, self.settings)
 
@@ -197,6 +216,8 @@ class Service:
         state.cursor = query.offset
         if self.paused or not self._enabled(query.document.language_id):
             return Answer((), replace(record, outcome="disabled", reason="setting"))
+        if self.context.secret(query.document.uri):
+            return Answer((), replace(record, outcome="disabled", reason="secret"))
         attempt = Attempt(query, state, self.settings, record, overtaken)
         stored = self._completer.from_store(attempt)
         if stored is not None:

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..context.anchor import Anchor
+from ..context.header import EMPTY, Frame
 from ..context.prompt import Head
+from ..context.reasons import Parts
 from ..text.document import Document
-from ..text.edits import Change
+from ..text.edits import Change, Edit
 from ..text.positions import Encoding
 from ..text.tokenizer import Tokenizer
 from ..text.tokens import SpanCache, TokenTable
@@ -28,7 +30,7 @@ MAX_TABLE_CHARS = 60_000_000
 class OpenDocument:
     """State of one open document.
 
-    anchor, head: in force. next_anchor: being made ready behind it. generation: work in flight; stopped: the last one
+    anchor, head, frame: in force. parts: of the last prompt. next_anchor: being made ready behind it. generation: work in flight; stopped: the last one
     that was stopped. requests: asked so far. Times are clock seconds, −1 for never. cursor: last known offset.
     """
 
@@ -37,6 +39,8 @@ class OpenDocument:
     table: TokenTable | None = None
     anchor: Anchor | None = None
     head: Head | None = None
+    frame: Frame = EMPTY
+    parts: Parts | None = field(default=None, repr=False)
     next_anchor: Anchor | None = None
     generation: Generation | None = None
     stopped: Generation | None = None
@@ -53,8 +57,8 @@ class OpenDocument:
             self.generation.stop()
             self.stopped, self.generation = self.generation, None
 
-    def change(self, changes: Iterable[Change], encoding: Encoding, version: int, now: float) -> None:
-        """Apply an editor's changes; the token table and the anchor follow."""
+    def change(self, changes: Iterable[Change], encoding: Encoding, version: int, now: float) -> tuple[Edit, ...]:
+        """Apply an editor's changes; the token table and the anchor follow. Returns the edits they were."""
         old = self.document
         self.document, edits = old.apply(changes, encoding, version)
         self.changed_at = now
@@ -64,6 +68,11 @@ class OpenDocument:
             self.anchor = self.anchor.shifted(edits)
         if self.next_anchor is not None:
             self.next_anchor = self.next_anchor.shifted(edits)
+        return edits
+
+    def take_over(self, planned: OpenDocument, anchor: Anchor | None) -> None:
+        """Put a prompt that was planned on a copy in force. anchor: its anchor, moved along with the edits since then."""
+        self.anchor, self.head, self.frame, self.parts = anchor, planned.head, planned.frame, planned.parts
 
     def ensure_table(self, tokenizer: Tokenizer, spans: SpanCache) -> TokenTable:
         """The token table of the current snapshot, made on first use over the cache that documents share."""

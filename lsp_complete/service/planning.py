@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import Protocol
 
 from ..context.anchor import Anchor, Window, choose, why_moved
-from ..context.prompt import FimTokens, Head, PromptPlan, build_head, plan_anchored, plan_standard
+from ..context.header import EMPTY, Frame, HeaderFormat
+from ..context.prompt import FimTokens, PromptPlan, build_head, plan_anchored, plan_standard
+from ..context.reasons import Parts, why_differs
 from ..text.pretokens import last_pretoken_start
 from ..text.tokenizer import Tokenizer
 from ..text.tokens import SpanCache, TokenTable
@@ -21,7 +24,8 @@ from .documents import OpenDocument
 class LoadedModel:
     """What prompt building needs of a model: vocabulary, format, window. limit: tokens of its context.
 
-    spans: the token cache that all documents share. Event loop.
+    spans: the token cache that all documents share. Event loop. layout, context_tokens: how other files stand before the window,
+    and how much of them the model is given by default (0: nothing). prefill_tps: measured tokens per second, 0 if unknown.
     """
 
     tokenizer: Tokenizer
@@ -30,15 +34,23 @@ class LoadedModel:
     pre: str
     name: str = ""
     limit: int = 8192
+    layout: HeaderFormat = field(default_factory=HeaderFormat)
+    context_tokens: int = 0
+    prefill_tps: float = 0.0
     spans: SpanCache = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spans", SpanCache(self.tokenizer))
 
+    def spans_count(self, text: str) -> int:
+        """Tokens of a text, exactly."""
+        return len(self.spans.ids(text))
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A prompt with the anchor it belongs to. moved: why the anchor moved ("" if it stood).
+    """A prompt with the anchor it belongs to. moved: why the anchor moved ("" if it stood); differs: why the first differing
+    token differs from the prompt before (`context.reasons`).
 
     tokenize_s: seconds spent in the token table and the tokenizer.
     """
@@ -46,6 +58,7 @@ class Planned:
     prompt: PromptPlan
     anchor: Anchor
     moved: str
+    differs: str = ""
     tokenize_s: float = 0.0
 
 
@@ -69,34 +82,94 @@ class _Timed:
         return out
 
 
+class Framer(Protocol):
+    """Gives what stands around the window: other files, and what of this one the window does not show."""
+
+    def frame(self, state: OpenDocument, anchor: Anchor, cursor: int, model: LoadedModel) -> Frame:
+        """The frame for a new anchor. Asked only when a prompt's head is built."""
+        ...
+
+    def stale(self, state: OpenDocument) -> bool:
+        """Whether the document's frame in force says what is no longer so."""
+        ...
+
+    async def ready(self, state: OpenDocument) -> None:
+        """Wait a moment for what the next prompt of the document depends on."""
+        ...
+
+    def room(self, frame: Frame) -> int:
+        """Tokens that the user's limit leaves for the window; 0 without a limit."""
+        ...
+
+
 def plan(
-    state: OpenDocument, cursor: int, model: LoadedModel, window: Window, header: tuple[int, ...] = ()
+    state: OpenDocument, cursor: int, model: LoadedModel, window: Window, framer: Framer | None = None
 ) -> Planned:
     """Plan the prompt for `cursor`, moving the anchor only if it no longer serves. Updates `state`."""
     buffer = state.document.buffer
     timed = _Timed(state.ensure_table(model.tokenizer, model.spans), model.spans)
     moved = why_moved(state.anchor, buffer, cursor, window)
+    framer = None if window.small else framer
     if moved or window.standard or state.anchor is None:
         state.anchor = choose(buffer, cursor, window, state.anchor)
         state.head = None
-    anchor = state.anchor
+    elif framer is not None and framer.stale(state):
+        state.head, moved = None, "context_changed"
+    if state.head is None or window.standard:
+        state.frame = framer.frame(state, state.anchor, cursor, model) if framer is not None else EMPTY
+        room = framer.room(state.frame) if framer is not None else 0
+        if room and moved != "context_changed":
+            state.anchor = choose(buffer, cursor, sized(state, cursor, window, room, timed.ids), None)
+    anchor, frame = state.anchor, state.frame
     cut_of, piece = cutter(model.pre), model.tokenizer.piece
     if window.standard:
-        prompt = plan_standard(model.fim, anchor, cursor, timed.ids, timed.tokenize, cut_of, piece, header)
+        prompt = plan_standard(model.fim, anchor, cursor, timed.ids, timed.tokenize, cut_of, piece, frame.header)
     else:
         if state.head is None:
-            state.head = build_head(model.fim, anchor, timed.ids, timed.tokenize, header)
+            state.head = build_head(model.fim, anchor, timed.ids, timed.tokenize, frame.header, frame.opening)
         prompt = plan_anchored(state.head, anchor, buffer, cursor, timed.ids, cut_of, piece)
-    return Planned(prompt, anchor, moved, timed.seconds)
+    parts = Parts((*frame.header, *frame.opening), anchor.prefix, anchor.suffix, prompt.tail, anchor.window_start)
+    differs, state.parts = why_differs(state.parts, parts), parts
+    return Planned(prompt, anchor, moved, differs, timed.seconds)
+
+
+def sized(
+    state: OpenDocument, cursor: int, window: Window, room: int, ids_of: Callable[[int, int], list[int]]
+) -> Window:
+    """The window with as many lines above as fit into `room` tokens, a quarter of it left to the lines below."""
+    buffer = state.document.buffer
+    line = buffer.position(cursor)[0]
+    below = window.lines_below
+    while below > 2 and len(ids_of(cursor, buffer.line_start(line + 1 + below))) > room // 4:
+        below -= max(1, below // 4)
+    left = room - len(ids_of(cursor, buffer.line_start(line + 1 + below)))
+    low, high = 1, max(1, min(line, 2_000))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if len(ids_of(buffer.line_start(line - middle), cursor)) <= left:
+            low = middle
+        else:
+            high = middle - 1
+    anchor_lines = min(window.anchor_lines, low)
+    return replace(window, lines_above=low, lines_below=below, anchor_lines=anchor_lines)
 
 
 def plan_fresh(
-    state: OpenDocument, cursor: int, model: LoadedModel, window: Window, header: tuple[int, ...] = ()
-) -> tuple[Planned, Head | None]:
-    """As `plan` for some other cursor or window, leaving the document's own anchor alone."""
+    state: OpenDocument, cursor: int, model: LoadedModel, window: Window, framer: Framer | None = None
+) -> tuple[Planned, OpenDocument]:
+    """As `plan` for some other cursor or window, leaving the document's own anchor alone; and the copy that was planned
+    with, whose anchor, head and frame may be taken over."""
     trial = replace_state(state)
-    planned = plan(trial, cursor, model, window, header)
-    return planned, trial.head
+    return plan(trial, cursor, model, window, framer), trial
+
+
+def plan_ahead(
+    state: OpenDocument, cursor: int, model: LoadedModel, window: Window, framer: Framer | None = None
+) -> tuple[Planned, OpenDocument]:
+    """The prompt of the next anchor, over the standing one's window, leaving the document's own alone."""
+    anchor = choose(state.document.buffer, cursor, window, state.anchor)
+    trial = replace(state, anchor=anchor, head=None, next_anchor=None, generation=None)
+    return plan(trial, cursor, model, window, framer), trial
 
 
 def replace_state(state: OpenDocument) -> OpenDocument:

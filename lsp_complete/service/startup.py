@@ -17,6 +17,7 @@ from platformdirs import user_cache_dir
 
 from ..config import Settings
 from ..context.anchor import Window
+from ..context.header import HeaderFormat, Part
 from ..context.prompt import FimTokens
 from ..engine.api import ModelInfo
 from ..engine.client import EngineClient
@@ -29,6 +30,7 @@ from ..models.detect import detect_format
 from ..models.formats import FimFormat
 from ..models.gguf import read_header
 from ..models.installed import resolve
+from ..store.disk import DiskCache
 from ..text.tokenizer import Tokenizer
 from .brain import Opened
 from .planning import LoadedModel
@@ -39,6 +41,11 @@ async def open_engine(settings: Settings, on_state: Callable[[str, str], None]) 
     path = await asyncio.to_thread(model_path, settings)
     client = EngineClient(engine_launch(settings, path), on_state)
     return Opened(client, lambda info: load_model(path, info))
+
+
+def open_index_cache() -> DiskCache:
+    """The index's cache on disk. Blocks for some milliseconds."""
+    return DiskCache(Path(user_cache_dir("lsp-complete")) / "index")
 
 
 def model_path(settings: Settings) -> Path:
@@ -88,7 +95,36 @@ def load_model(path: Path, info: ModelInfo) -> LoadedModel:
         anchor_lines=fmt.anchor_lines,
         max_tail_lines=fmt.anchor_limit,
     )
-    return LoadedModel(tokenizer, fim_tokens(fmt, tokenizer), window, tokenizer.pre, path.stem, info.context)
+    return LoadedModel(
+        tokenizer,
+        fim_tokens(fmt, tokenizer),
+        window,
+        tokenizer.pre,
+        path.stem,
+        info.context,
+        layout=header_format(fmt, tokenizer),
+        context_tokens=budget.context_tokens,
+        prefill_tps=info.prefill_tps,
+    )
+
+
+def header_format(fmt: FimFormat, tokenizer: Tokenizer) -> HeaderFormat:
+    """The family's layout of other files with its special tokens as ids; those the vocabulary lacks are left out."""
+
+    def parts(layout: tuple[str, ...]) -> tuple[Part, ...]:
+        made: list[Part] = []
+        for part in layout:
+            spelling = fmt.special(part)
+            token = tokenizer.special(spelling) if spelling else None
+            if not spelling:
+                made.append(part)
+            elif token is not None:
+                made.append((token,))
+        return tuple(made)
+
+    return HeaderFormat(
+        parts(fmt.repo_layout), parts(fmt.file_layout), parts(fmt.current_layout), fmt.context_at == "prefix"
+    )
 
 
 def fim_tokens(fmt: FimFormat, tokenizer: Tokenizer) -> FimTokens:

@@ -1,0 +1,370 @@
+"""Joins index, syntax and context to the service: what stands around the window when an anchor is chosen.
+
+Strategy: the syntax worker follows the open documents, the index worker the workspace; a frame is gathered from both when a new
+prompt head is built anyway, and kept until then. Between anchor moves only one thing makes a frame anew: an edit outside the window
+that changed what the frame says (a signature at the top of the file that the cursor's code calls).
+
+Rules:
+- Event loop, but for the workers' own threads. A frame costs some ten milliseconds, and is made at anchor moves or idle only.
+- No text of a secret file is held, parsed, indexed or framed. Text of an ignored file, or of one outside the workspace, stays in its own prompts.
+- While the user types the index worker stands still.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+from urllib.request import url2pathname
+
+from ..config import Settings
+from ..context.anchor import Anchor
+from ..context.budget import Choice, fit, header_tokens
+from ..context.edits import EditLog
+from ..context.extras import edit_chunks, outline_chunk, rules_chunk
+from ..context.header import EMPTY, Frame, make_frame, opening_text
+from ..context.layout import Placed, arrange
+from ..context.symbol import Chunk
+from ..context.tiers import gather
+from ..context.wants import Place
+from ..index.index import SymbolIndex
+from ..index.manifest import Cache
+from ..index.symbols import symbols_of
+from ..index.walk import Guard, Rules
+from ..index.worker import IndexWorker
+from ..syntax.worker import SyntaxState, SyntaxWorker
+from ..text.document import Document
+from ..text.edits import Edit
+from .documents import DocumentSet, OpenDocument
+from .places import IndexLookups, Own, own_of, place_at, shown_path
+from .planning import LoadedModel
+
+RESUME_S = 0.4
+"""The index goes on this long after the last key."""
+READY_S = 0.15
+"""Longest wait for the first parse of a document, or for the one behind an edit elsewhere in it."""
+RECENT_FILES = 3
+KEEP_LAYOUTS = 64
+RULE_FILES = ("AGENTS.md", "CONTRIBUTING.md", "CLAUDE.md", ".cursorrules")
+OWN_SHARE = 0.5
+"""Most of the budget for what of the open file the window does not show."""
+
+Progress = Callable[[int, int], None]
+
+
+def path_of(uri: str) -> str:
+    """The path of a file URI; "" for any other."""
+    parsed = urlparse(uri)
+    return url2pathname(unquote(parsed.path)) if parsed.scheme == "file" else ""
+
+
+@dataclass(slots=True)
+class _Followed:
+    """What is kept of an open document. dirty: its symbols in the index are older than its text. apart: an edit lay outside the
+    window that its frame was made for. own: of the outline and buffer it was made from."""
+
+    path: str
+    readable: bool
+    dirty: bool = False
+    apart: bool = False
+    parsed: asyncio.Event | None = None
+    own: Own = field(default_factory=Own)
+    own_of: object = None
+    layout: tuple[Placed, ...] = ()
+    digest: tuple[object, ...] = ()
+
+
+class ContextJoin:
+    """See the module's rules. cache: for the index (None: nothing is kept). progress: called from the index thread."""
+
+    def __init__(
+        self,
+        documents: DocumentSet,
+        cache: Callable[[], Cache | None] = lambda: None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._documents, self._make_cache, self._clock = documents, cache, clock
+        self._cache: Cache | None = None
+        self._settings = Settings()
+        self._roots: tuple[Path, ...] = ()
+        self.guard = Guard(())
+        self.index = SymbolIndex()
+        self.worker: IndexWorker | None = None
+        self.syntax = SyntaxWorker(self._parsed)
+        self.progress: Progress = lambda _done, _total: None
+        self._edits = EditLog()
+        self._followed: dict[str, _Followed] = {}
+        self._order: list[str] = []
+        self._rules: tuple[str, str] = ("", "")
+        self._resume: asyncio.TimerHandle | None = None
+
+    # -- life -----------------------------------------------------------------------------------------
+
+    def configure(self, settings: Settings, roots: Sequence[Path]) -> None:
+        """Settings and workspace folders in force. Starts, restarts or stops the index where they differ."""
+        old = (self._settings.index, self._settings.context.cross_file, self._roots)
+        self._settings, self._roots = settings, tuple(roots)
+        if old == (settings.index, settings.context.cross_file, self._roots) and self.worker is not None:
+            return
+        self._stop_index()
+        index = settings.index
+        self.guard = Guard(self._roots, Rules(index.exclude, index.secrets, index.max_file_kb << 10, index.max_files))
+        for uri, followed in list(self._followed.items()):
+            followed.readable = self.guard.readable(followed.path)
+            if self.guard.secret(followed.path):
+                self._forget(uri)
+        self._rules = ("", "")
+        if index.enabled and settings.context.cross_file and self._roots:
+            self.index = SymbolIndex()
+            self._cache = self._cache or self._make_cache()
+            self.worker = IndexWorker(self.index, self.guard, self._cache, lambda done, total: self.progress(done, total))
+            self._rules = self._read_rules()
+            self.worker.scan()
+
+    def _read_rules(self) -> tuple[str, str]:
+        for root in self._roots:
+            for name in RULE_FILES:
+                path = root / name
+                try:
+                    if path.is_file() and self.guard.readable(str(path)) and path.stat().st_size < 1 << 18:
+                        return name, path.read_text("utf-8", "replace")[:8_000]
+                except OSError:
+                    continue
+        return "", ""
+
+    def _stop_index(self) -> None:
+        if self.worker is not None:
+            self.worker.close()
+            self.worker = None
+        self.index = SymbolIndex()
+
+    async def close(self) -> None:
+        """Stop all threads."""
+        if self._resume is not None:
+            self._resume.cancel()
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            await asyncio.to_thread(worker.close)
+        await self.syntax.close()
+        close = getattr(self._cache, "close", None)
+        if close is not None:
+            close()
+
+    # -- documents ------------------------------------------------------------------------------------
+
+    def secret(self, uri: str) -> bool:
+        """Whether nothing may be done with a document's text."""
+        path = path_of(uri)
+        return bool(path) and self.guard.secret(path)
+
+    def opened(self, document: Document) -> None:
+        """Follow a document from now on, unless it is secret."""
+        if self.secret(document.uri):
+            return
+        path = path_of(document.uri)
+        self._followed[document.uri] = _Followed(path, bool(path) and self.guard.readable(path))
+        self.touched(document.uri)
+        self.syntax.open(document)
+
+    def touched(self, uri: str) -> None:
+        """The user looks at this document, or types in it."""
+        if self._order[-1:] != [uri]:
+            self._order = [one for one in self._order[-20:] if one != uri] + [uri]
+
+    def changed(self, old: Document, new: Document, edits: Sequence[Edit], anchor: Anchor | None) -> None:
+        """A document was edited. anchor: the one in force before the edits."""
+        followed = self._followed.get(new.uri)
+        if followed is None:
+            return
+        self.touched(new.uri)
+        followed.dirty = True
+        self._edits.changed(new.uri, old.buffer, edits)
+        if anchor is None or any(_outside(edit, anchor) for edit in edits):
+            followed.apart = True
+            followed.parsed = asyncio.Event()
+        self.syntax.change(new, edits)
+        self._hold()
+
+    def _hold(self) -> None:
+        """Keep the index worker still until typing pauses."""
+        if self.worker is None:
+            return
+        self.worker.pause(True)
+        if self._resume is not None:
+            self._resume.cancel()
+        worker = self.worker
+        self._resume = asyncio.get_running_loop().call_later(RESUME_S, worker.pause, False)
+
+    def saved(self, uri: str) -> None:
+        """A document was saved: other files may see it as it is now."""
+        self._to_index(uri)
+
+    def closed(self, uri: str) -> None:
+        """A document was closed."""
+        followed = self._followed.get(uri)
+        self._forget(uri)
+        if followed is not None and followed.readable and self.worker is not None:
+            self.worker.changed([followed.path])
+
+    def _forget(self, uri: str) -> None:
+        self._followed.pop(uri, None)
+        self._edits.forget(uri)
+        self.syntax.close_document(uri)
+        self._order = [one for one in self._order if one != uri]
+
+    def watched(self, uris: Sequence[str]) -> None:
+        """Files changed on disk. What is open counts as its editor has it."""
+        if self.worker is None:
+            return
+        open_now = {followed.path for followed in self._followed.values()}
+        paths = [path for path in map(path_of, uris) if path and path not in open_now]
+        if any(Path(path).name in RULE_FILES for path in paths):
+            self._rules = self._read_rules()
+        if paths:
+            self.worker.changed(paths)
+
+    def _parsed(self, uri: str) -> None:
+        followed = self._followed.get(uri)
+        if followed is not None and followed.parsed is not None:
+            followed.parsed.set()
+
+    def _to_index(self, uri: str) -> None:
+        """Put an open document's symbols into the index as they are now."""
+        followed, state, syntax = self._followed.get(uri), self._documents.get(uri), self.syntax.state(uri)
+        if followed is None or not followed.dirty or not followed.readable or self.worker is None:
+            return
+        if state is None or syntax is None or syntax.outline is None:
+            return
+        self.index.update(followed.path, symbols_of(syntax.outline, state.document.buffer))
+        followed.dirty = False
+
+    async def ready(self, state: OpenDocument) -> None:
+        """Wait a moment for the document's structure where the next prompt depends on it: its first parse, or the one behind
+        an edit outside of the window."""
+        uri = state.document.uri
+        followed, syntax = self._followed.get(uri), self.syntax.state(uri)
+        if followed is None or syntax is None or syntax.facts is None or syntax.reason or not self._wanted():
+            return
+        if syntax.outline is not None and (syntax.exact or not followed.apart):
+            return
+        if followed.parsed is None:
+            followed.parsed = asyncio.Event()
+        try:
+            await asyncio.wait_for(followed.parsed.wait(), READY_S)
+        except (asyncio.TimeoutError, TimeoutError):
+            return
+
+    # -- frames ---------------------------------------------------------------------------------------
+
+    def _wanted(self) -> bool:
+        return self._settings.context.cross_file and self._settings.context.layout != "standard"
+
+    def room(self, frame: Frame) -> int:
+        """Tokens that `context.budget_tokens` leaves for the window."""
+        budget = self._settings.context.budget_tokens
+        return max(64, budget - frame.tokens) if budget else 0
+
+    def frame(self, state: OpenDocument, anchor: Anchor, cursor: int, model: LoadedModel) -> Frame:
+        """Gather what stands around this anchor's window."""
+        uri = state.document.uri
+        followed = self._followed.get(uri)
+        if followed is None or not self._wanted() or not model.context_tokens:
+            return EMPTY
+        for other in self._documents:
+            if other.document.uri != uri:
+                self._to_index(other.document.uri)
+        followed.apart = False
+        choice, place, budget = self._choose(state, followed, anchor, cursor, model)
+        path = place.path
+        layout = arrange(choice.chosen, followed.layout, budget, model.spans_count)
+        own = [one for one in choice.chosen if one.chunk.own]
+        facts = self._facts(uri)
+        elision = facts.facts.elision.strip("{} ") if facts is not None and facts.facts is not None else "..."
+        texts = opening_text(own, elision or "...")
+        followed.layout, followed.digest = layout, (layout, texts)
+        root = self.guard.root_of(followed.path)
+        return make_frame(model.layout, layout, texts, root.name if root is not None else "project", path, model.spans.ids)
+
+    def _choose(
+        self, state: OpenDocument, followed: _Followed, anchor: Anchor, cursor: int, model: LoadedModel
+    ) -> tuple[Choice, Place, int]:
+        budget = header_tokens(model.context_tokens, model.prefill_tps)
+        if self._settings.context.budget_tokens:
+            budget = min(budget, self._settings.context.budget_tokens // 2)
+        place, lookups = self._place(state, followed, anchor, cursor)
+        chunks = gather(place, lookups.lookups())
+        chunks += self._extras(place, lookups, state)
+        own = fit([chunk for chunk in chunks if chunk.own], int(budget * OWN_SHARE), model.spans_count, int(budget * OWN_SHARE))
+        kept = [replace(one.chunk, forms=one.chunk.forms[one.form :]) for one in own.chosen]
+        choice = fit([*kept, *(chunk for chunk in chunks if not chunk.own)], budget, model.spans_count, 2 * budget)
+        return choice, place, budget
+
+    def _place(
+        self, state: OpenDocument, followed: _Followed, anchor: Anchor, cursor: int
+    ) -> tuple[Place, IndexLookups]:
+        buffer, uri = state.document.buffer, state.document.uri
+        shown = shown_path(followed.path, self._roots)
+        syntax = self._facts(uri)
+        language = syntax.facts.key if syntax is not None and syntax.facts is not None else ""
+        end = min(anchor.suffix_start + len(anchor.suffix), buffer.length)
+        visible = buffer.position(anchor.window_start)[0], buffer.position(end)[0]
+        recent = {
+            shown_path(self._followed[one].path, self._roots): rank
+            for rank, one in enumerate(reversed(self._order))
+            if one in self._followed
+        }
+        place = place_at(self._own(uri, followed, shown), buffer, cursor, shown, language, visible, recent)
+        return place, IndexLookups(self.index, self._roots, followed.path)
+
+    def _facts(self, uri: str) -> SyntaxState | None:
+        return self.syntax.state(uri)
+
+    def _own(self, uri: str, followed: _Followed, shown: str) -> Own:
+        """Symbols of the open file itself, made once per outline."""
+        state, syntax = self._documents.get(uri), self.syntax.state(uri)
+        if state is None or syntax is None or syntax.outline is None:
+            return followed.own
+        if followed.own_of is not syntax.outline:
+            followed.own = own_of(syntax.outline, state.document.buffer, shown)
+            followed.own_of = syntax.outline
+        return followed.own
+
+    def _extras(self, place: Place, lookups: IndexLookups, state: OpenDocument) -> list[Chunk]:
+        """Recent edits, recently opened files, the project's rules."""
+
+        def shown(uri: str) -> str:
+            followed = self._followed.get(uri)
+            return shown_path(followed.path, self._roots) if followed is not None and (followed.readable or uri == state.document.uri) else ""
+
+        def buffer(uri: str) -> object:
+            other = self._documents.get(uri)
+            return other.document.buffer if other is not None else None
+
+        edits = self._edits.recent(buffer, shown)  # type: ignore[arg-type]  # a buffer or nothing
+        found = edit_chunks(edits, place.path, place.visible, [near.name for near in place.near])
+        others = [uri for uri in reversed(self._order) if uri != state.document.uri and uri in self._followed]
+        for rank, uri in enumerate(others[:RECENT_FILES]):
+            followed = self._followed[uri]
+            chunk = outline_chunk(shown(uri), lookups.top(followed.path), rank) if followed.readable else None
+            if chunk is not None:
+                found.append(chunk)
+        wish = self._settings.rules
+        name, text = ("project rules", wish) if wish else self._rules
+        chunk = rules_chunk(name, text, wished=bool(wish)) if text else None
+        return [*found, chunk] if chunk is not None else found
+
+    def stale(self, state: OpenDocument) -> bool:
+        """Whether an edit outside the window changed what the frame says. Cheap unless there was such an edit."""
+        followed = self._followed.get(state.document.uri)
+        if followed is None or not followed.apart or state.anchor is None:
+            return False
+        syntax = self.syntax.state(state.document.uri)
+        return syntax is not None and syntax.exact
+
+
+def _outside(edit: Edit, anchor: Anchor) -> bool:
+    """Whether an edit lies above the window or below what of the file is shown."""
+    return edit.old_end < anchor.window_start or edit.start > anchor.suffix_start + len(anchor.suffix)
