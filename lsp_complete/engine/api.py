@@ -37,6 +37,8 @@ class StopRules:
     first line end) whose stripped text equals it ends the text before that line. "" turns it off.
     max_lines: lines of output, counting the cursor's own.
     strings: verbatim stop strings; text before the match is kept.
+    min_sum: stop ("unsure") once the summed log-probability of the first line is below this; 0.0 turns it off. A line
+    that has become so unlikely is not worth the decoding.
     """
 
     mode: str = "line"
@@ -45,8 +47,11 @@ class StopRules:
     suffix_head: str = ""
     max_lines: int = 32
     strings: tuple[str, ...] = ()
+    min_sum: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.min_sum > 0.0:
+            raise ValueError("a sum of log-probabilities is never above 0")
         if self.mode not in ("line", "block", "free"):
             raise ValueError(f"unknown stop mode {self.mode!r}")
 
@@ -90,7 +95,7 @@ class Candidate:
     healed ones included. A log-probability is natural-log, within the allowed set where a token was
     constrained; masses holds that set's total probability (1.0 where unconstrained).
     offsets: for token i, how many bytes of `text` exist once it is consumed (0 while still inside `forced`).
-    stop: "eog" | "line" | "indent" | "suffix" | "repeat" | "string" | "lines" | "tokens" | "time".
+    stop: "eog" | "line" | "indent" | "suffix" | "repeat" | "string" | "lines" | "tokens" | "time" | "unsure".
     """
 
     text: bytes

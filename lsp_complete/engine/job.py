@@ -38,6 +38,8 @@ class Branch:
     offsets: list[int] = field(default_factory=list)
     shown: int = 0
     done: bool = False
+    min_sum: float = 0.0
+    sum: float = 0.0
 
     def finish(self, reason: str) -> None:
         """No more tokens. A reason found by the stop rules stays."""
@@ -61,6 +63,16 @@ class Branch:
             self.done = True
         elif len(self.tokens) >= max_tokens:
             self.finish("tokens")
+        elif self.min_sum and self._unsure(choice.logprob):
+            self.finish("unsure")
+
+    def _unsure(self, logprob: float) -> bool:
+        """Whether the first line has become too unlikely; later lines do not count."""
+        if b"\n" in self.stopper.text.lstrip():
+            self.min_sum = 0.0
+            return False
+        self.sum += logprob
+        return self.sum < self.min_sum
 
     def delta(self) -> bytes:
         """Text that became certain since the last call."""

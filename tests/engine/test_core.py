@@ -440,3 +440,13 @@ def test_cancelled_jobs_leave_the_queue_and_their_scratch_sequences() -> None:
         job.cancelled = True
     h.run()
     assert h.results == {} and h.state.counters.cancelled == 3
+
+
+def test_a_first_line_that_became_unlikely_is_not_decoded_further() -> None:
+    h = Harness()
+    free = h.complete(ask(encode(TEXT[:60]), max_tokens=8)).candidates[0]
+    assert len(free.tokens) == 8
+    floor = sum(free.logprobs[:3]) - 1e-6
+    assert sum(free.logprobs[:4]) < floor
+    c = h.complete(ask(encode(TEXT[:60]), max_tokens=8, stop=StopRules("free", min_sum=floor))).candidates[0]
+    assert c.stop == "unsure" and c.tokens == free.tokens[:4]
