@@ -32,8 +32,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 """Top-level parts of the package and what each may import (itself always, and the version in `__init__`)."""
 
-ABOVE_ALL = ("cli", "commands", "doctor", "__main__", "measure.bench", "measure.demo")
-"""These join everything for a person at a terminal: commands, benchmarks, the demo."""
+ABOVE_ALL = ("cli", "commands", "doctor", "__main__", "measure.bench", "measure.demo", "measure.replay")
+"""These join everything for a person at a terminal: commands, benchmarks, the demo, replays."""
 
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "pygls": ("lsp",),
