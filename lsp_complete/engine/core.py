@@ -33,9 +33,6 @@ from lsp_complete.errors import PromptCold, RequestFailed
 
 _log = logging.getLogger(__name__)
 
-_SPECULATIVE_TOKENS = 8
-"""Most tokens of a batch with proposals on a CPU: a batch of 8 costs about three single tokens."""
-
 _SERVED_HALF_LIFE_S = 2.0
 
 
@@ -173,7 +170,10 @@ def _parts(state: State, plan: StepPlan) -> list[Part]:
     jobs = [(state.seated[s.job], s.prefill) for s in plan.shares]
     tokens = sum(count or len(job.active) for job, count in jobs)
     sequences = sum(1 if count else len(job.active) for job, count in jobs)
-    room = max(0, _SPECULATIVE_TOKENS - sequences) // max(1, sequences) if tokens <= SHORT else 0
+    most = state.options.speculative_tokens + 1
+    spare = min(most - sequences, state.options.n_batch - tokens)
+    room = max(0, spare) // max(1, sequences) if tokens <= SHORT else 0
+    state.costs.planned = tokens
     for job, count in jobs:
         for branch in [job.main] if count else job.active:
             parts.append(_part(state, job, branch, count or len(branch.pending), room))
@@ -214,7 +214,10 @@ def execute(state: State, step: Step) -> None:
         status = state.backend.decode(segments)
     if status is Status.OK:
         outputs = sum(s.outputs for s in segments)
-        state.rates.step(step.tokens, outputs, (state.clock() - started) * 1e3)
+        elapsed_ms = (state.clock() - started) * 1e3
+        state.rates.step(step.tokens, outputs, elapsed_ms)
+        if len(segments) == 1 and outputs == step.tokens:
+            state.costs.step(step.tokens, elapsed_ms)
         commit_ok(state, step.parts)
     elif status is Status.ABORTED:
         commit_aborted(state, step.parts)

@@ -27,6 +27,8 @@ class EngineOptions:
     request background work stays in chunks of busy_chunk tokens; afterwards idle_chunk.
     max_waiting: requests that may wait or run at once; more are refused.
     remeasure_threads: whether the thread count is measured again while the engine idles.
+    speculative_tokens: most proposed tokens of one step (a batch of 8 costs about four single tokens on a CPU); 0 turns
+    speculation off, an earlier suggestion included.
     """
 
     model_path: str
@@ -47,6 +49,7 @@ class EngineOptions:
     idle_chunk: int = 256
     max_waiting: int = 256
     remeasure_threads: bool = True
+    speculative_tokens: int = 7
 
     def __post_init__(self) -> None:
         if not self.model_path:
@@ -57,6 +60,8 @@ class EngineOptions:
             raise ValueError(f"context of {self.context} tokens is outside 64 … 1048576")
         if not 1 <= self.slots <= 64:
             raise ValueError(f"{self.slots} slots is outside 1 … 64")
+        if not 0 <= self.speculative_tokens <= 31:
+            raise ValueError(f"{self.speculative_tokens} speculative tokens is outside 0 … 31")
         if min(self.threads, self.host_cache_bytes, self.disk_cache_bytes) < 0:
             raise ValueError("threads and cache sizes cannot be negative")
         if min(self.n_batch, self.n_ubatch, self.busy_chunk, self.idle_chunk, self.max_waiting) < 1:

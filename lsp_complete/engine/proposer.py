@@ -3,6 +3,8 @@
 Strategy: a proposer only guesses. The engine evaluates the proposal with the pending token and accepts it while it
 equals what the target would have chosen anyway, constraint and seeded sampling included. So a proposer changes speed only.
 
+`speculate.Speculator` is the engine's own.
+
 Rules: called on the engine thread between steps, so it must return within some 100 µs; it never blocks or raises.
 """
 
@@ -26,19 +28,3 @@ class Proposer(Protocol):
     def observe(self, request: CompletionRequest, proposed: int, accepted: int) -> None:
         """What became of the last proposal for this request."""
         ...
-
-
-class DraftProposer:
-    """Proposes what is left of an earlier suggestion (`request.drafts`) while the output agrees with it."""
-
-    def propose(
-        self, context: Sequence[int], generated: Sequence[int], request: CompletionRequest, limit: int
-    ) -> list[int]:
-        n = len(generated)
-        for draft in request.drafts:
-            if len(draft) > n and tuple(draft[:n]) == tuple(generated):
-                return list(draft[n : n + limit])
-        return []
-
-    def observe(self, request: CompletionRequest, proposed: int, accepted: int) -> None:
-        return None

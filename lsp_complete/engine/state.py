@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 
 from lsp_complete.engine.api import Candidate, Completion, EngineTiming
 from lsp_complete.engine.backend import Backend
+from lsp_complete.engine.batchcost import BatchCost
 from lsp_complete.engine.diskprompts import DiskCache
 from lsp_complete.engine.healing import Healing
 from lsp_complete.engine.hostcache import PromptCache
 from lsp_complete.engine.job import Job, rank
 from lsp_complete.engine.options import EngineOptions
-from lsp_complete.engine.proposer import DraftProposer, Proposer
+from lsp_complete.engine.proposer import Proposer
 from lsp_complete.engine.rates import Rates
 from lsp_complete.engine.sampling import Sampler
 from lsp_complete.engine.slots import Slot, SlotTable, check_integrity
+from lsp_complete.engine.speculate import Speculator
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +77,7 @@ class State:
     sampler: Sampler
     cache: PromptCache
     proposer: Proposer
+    costs: BatchCost
     scratch: list[int]
     disk: DiskCache | None = None
     rates: Rates = field(default_factory=Rates)
@@ -93,16 +96,19 @@ def make_state(
     proposer: Proposer | None = None,
     cache: PromptCache | None = None,
 ) -> State:
-    """A fresh state over a loaded backend."""
+    """A fresh state over a loaded backend. A `Speculator` given as proposer keeps its own batch costs."""
+    info = backend.info
+    costs = proposer.cost if isinstance(proposer, Speculator) else BatchCost(info.gpu)
     return State(
         options=options,
         backend=backend,
         clock=clock,
         table=SlotTable(options.slots),
         healing=Healing(backend.vocab),
-        sampler=Sampler(backend.info.vocab_size),
-        cache=cache or PromptCache(options.host_cache_bytes, backend.info.can_drop_tail),
-        proposer=proposer or DraftProposer(),
+        sampler=Sampler(info.vocab_size),
+        cache=cache or PromptCache(options.host_cache_bytes, info.can_drop_tail),
+        proposer=proposer or Speculator(backend.vocab, info.vocab_size, costs),
+        costs=costs,
         scratch=list(range(options.slots, backend.sequences)),
         disk=_open_disk(options, backend),
     )

@@ -1,0 +1,108 @@
+"""A smaller model with the same vocabulary as a proposer, and the check that it has the same vocabulary.
+
+Strategy: the draft model keeps one sequence that follows the target's; what both share stays evaluated, so a proposal costs
+the tokens that are new plus one step per proposed token. It stops where it is unsure itself.
+
+Rules: engine thread only, and unlike the other proposers this one takes its time (its cost is learned and counts
+against it). It pays where the target's step is several times the draft's: on GPUs and for large targets, not for 0.5B
+before 1.5B on a CPU.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from lsp_complete.engine.backend import Backend, Floats, PieceTable, Segment, Status
+
+SPARE_TOKENS = 128
+"""Two builds of one vocabulary may be padded to sizes that differ by so much."""
+
+MIN_PROBABILITY = 0.4
+"""The draft stops before a token that it gives less than this."""
+
+_CHUNK = 256
+_WEIGHT = 0.2
+
+
+def draft_problem(target: PieceTable, target_size: int, draft: PieceTable, draft_size: int) -> str:
+    """Why a model with vocabulary `draft` cannot propose for one with `target`; "" if it can."""
+    if abs(target_size - draft_size) > SPARE_TOKENS:
+        return f"The draft model has {draft_size} vocabulary entries, the model {target_size}."
+    common = min(target_size, draft_size)
+    for token in range(common):
+        ours, theirs = target.piece(token), draft.piece(token)
+        if bool(ours) != bool(theirs):
+            return f"Token {token} is special in one of the two models only."
+        if ours != theirs:
+            return f"Token {token} has another text in the draft model."
+        if target.is_eog(token) != draft.is_eog(token):
+            return f"Token {token} ends the text in one of the two models only."
+    return ""
+
+
+class DraftModel:
+    """Greedy proposals from a second backend. `cost_ms`: of one proposed token, 0 until measured."""
+
+    def __init__(self, backend: Backend, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._backend = backend
+        self._clock = clock
+        self._held: list[int] = []
+        self.cost_ms = 0.0
+
+    def after(self, tokens: Sequence[int], limit: int) -> list[int]:
+        """At most `limit` tokens that may follow all of `tokens`. [] where the draft is unsure, full or failed."""
+        if not tokens or len(tokens) + limit > self._backend.info.context or limit <= 0:
+            return []
+        if not self._follow(tokens):
+            return []
+        found: list[int] = []
+        started = self._clock()
+        while len(found) < limit:
+            token, probability = _best(self._backend.logits(0))
+            if probability < MIN_PROBABILITY or not self._backend.vocab.piece(token):
+                break
+            found.append(token)
+            if len(found) < limit and not self._decode([token]):
+                break
+        if len(found) > 1:
+            spent = (self._clock() - started) * 1e3 / (len(found) - 1)
+            self.cost_ms += (_WEIGHT if self.cost_ms else 1.0) * (spent - self.cost_ms)
+        return found
+
+    def behind(self, tokens: Sequence[int]) -> int:
+        """How many of `tokens` would have to be evaluated before the first proposal."""
+        return len(tokens) - self._shared(tokens)
+
+    def _shared(self, tokens: Sequence[int]) -> int:
+        pairs = enumerate(zip(self._held, tokens, strict=False))
+        return next((i for i, (a, b) in pairs if a != b), min(len(self._held), len(tokens)))
+
+    def _follow(self, tokens: Sequence[int]) -> bool:
+        """Bring the sequence to `tokens`, with logits of the last one."""
+        keep = min(self._shared(tokens), len(tokens) - 1)
+        if keep < len(self._held) and not self._backend.seq_rm(0, keep):
+            self._backend.seq_rm(0, 0)
+            keep = 0
+        del self._held[keep:]
+        return all(
+            self._decode(tokens[at : min(at + _CHUNK, len(tokens))])
+            for at in range(keep, len(tokens), _CHUNK)
+        )
+
+    def _decode(self, tokens: Sequence[int]) -> bool:
+        status = self._backend.decode([Segment(0, len(self._held), tuple(tokens), 1)])
+        if status is not Status.OK:
+            self._backend.seq_rm(0, 0)
+            self._held.clear()
+            return False
+        self._held.extend(tokens)
+        return True
+
+
+def _best(logits: Floats) -> tuple[int, float]:
+    """The most probable token and its probability."""
+    token = int(np.argmax(logits))
+    return token, float(1.0 / np.exp(logits - logits[token], dtype=np.float32).sum())
