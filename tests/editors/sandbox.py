@@ -88,6 +88,11 @@ class Sandbox:
                 continue
         return found
 
+    def engine_ready(self) -> bool:
+        """The engine's log says that a server has joined it."""
+        logs = (self.home / "state" / "lsp-complete").rglob("*.log")
+        return any("joined" in log.read_text("utf-8", "replace") for log in logs)
+
     def left_after(self, seconds: float) -> list[str]:
         """Command lines of what still runs after at most so long; [] as soon as nothing does."""
         gone, alive = psutil.wait_procs(self.processes(), timeout=seconds)

@@ -1,0 +1,82 @@
+"""The packed extension in VS Code (code-server), seen through a browser."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from .sandbox import Sandbox
+from .vscode import LINES, STATUS, code
+
+pytestmark = [pytest.mark.editor, pytest.mark.slow]
+
+LOOP = "\n    total += item.price * item.count\n    seen.add(item.name)"
+
+
+def test_ghost_text_from_typing_to_accepting(box: Sandbox) -> None:
+    path = box.write("a.py", "price = 1\n")
+    with code(box, path) as page:
+        page.press("Control+End")
+        page.type("total = pri")
+        page.shows("ce * quantity + shipping_cost")
+        shot = os.environ.get("EDITOR_TEST_SHOT") or str(box.base / "ghost.png")
+        page.do("shot", path=shot)
+        page.type("ce")
+        page.shows(" * quantity + shipping_cost")
+        page.press("Control+ArrowRight", "Control+ArrowRight")  # VS Code's own words
+        page.has("price = 1\ntotal = price *")
+        page.shows(" quantity + shipping_cost")
+        page.press("Tab")
+        page.has("price = 1\ntotal = price * quantity + shipping_cost")
+        page.press("Control+z")
+        page.has("price = 1\ntotal = price *")
+
+
+def test_several_lines_and_lines_accepted_one_by_one(box: Sandbox) -> None:
+    path = box.write("a.py", "first = 1\r\n")
+    with code(box, path, **{"lsp-complete.suggest.multiline": "always"}) as page:
+        page.press("Control+End")
+        page.type("for item in bas")
+        page.shows("ket:" + LOOP)
+        page.command("Accept Next Line Of Inline Suggestion")
+        page.has("first = 1\nfor item in basket:")
+        page.press("Tab")
+        page.has("first = 1\nfor item in basket:" + LOOP)
+        text = page.saved(path)  # CRLF stays CRLF
+        assert text == ("first = 1\nfor item in basket:" + LOOP).replace("\n", "\r\n").encode()
+
+
+def test_tab_emoji_braces_and_the_menu(box: Sandbox) -> None:
+    path = box.write("a.c", "")
+    with code(box, path) as page:
+        page.press("Tab")
+        page.type("x")
+        page.has("    x")  # Tab indents when nothing is shown
+        page.press("Control+a", "Delete")
+        page.type("int main(void) {")  # VS Code closes the brace
+        page.press("Enter")
+        page.shows("return run_all_tests();")
+        page.press("Tab")
+        page.has("int main(void) {\n    return run_all_tests();\n}")
+        page.press("Control+a", "Delete")
+        page.type('label = "\U0001f600 \u00fc')
+        page.press("End")
+        page.type(" + na")
+        page.shows("me_of_user")
+        page.press("Tab")
+        page.has('label = "\U0001f600 \u00fc" + name_of_user')
+        page.command("lsp-complete: Pause")
+        page.wait(f"({STATUS}).includes('paused')", "paused")
+        page.command("lsp-complete: Resume")
+        page.wait(f"({STATUS}).includes('ready')", "ready again")
+        page.command("lsp-complete: Statistics")
+        page.wait(f"({LINES}).includes('outcomes')", "statistics")
+
+
+def test_closing_leaves_nothing_behind(box: Sandbox) -> None:
+    with code(box, box.write("a.py", "")) as page:
+        page.type("total = pri")
+        page.shows("ce * quantity + shipping_cost")
+        assert len(box.processes()) >= 4
+    assert box.left_after(5) == []

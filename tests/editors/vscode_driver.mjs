@@ -1,0 +1,35 @@
+// Drives a page by lines of JSON on standard input, one answer per line. Started by vscode.py.
+//   node vscode_driver.mjs FOLDER_OF_PLAYWRIGHT CHROMIUM PROFILE
+import { createRequire } from "module";
+import { createInterface } from "readline";
+
+const [, , driver, executablePath, profile] = process.argv;
+const { chromium } = createRequire(driver + "/")("playwright-core");
+const args = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"];
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath, args, headless: true, viewport: { width: 1000, height: 620 },
+});
+const page = context.pages()[0] ?? (await context.newPage());
+
+const run = {
+  open: ({ url }) => page.goto(url).then(() => null),
+  type: ({ text }) => page.keyboard.type(text).then(() => null),
+  press: ({ key }) => page.keyboard.press(key).then(() => null),
+  look: ({ code }) => page.evaluate(code),
+  wait: ({ code, timeout }) => page.waitForFunction(code, undefined, { timeout }).then(() => null),
+  click: ({ selector }) => page.click(selector).then(() => null),
+  shot: ({ path }) => page.screenshot({ path }).then(() => null),
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const message = JSON.parse(line);
+  let answer;
+  try {
+    answer = { value: (await run[message.op](message)) ?? null };
+  } catch (error) {
+    answer = { error: String(error).split("\n")[0] };
+  }
+  process.stdout.write(JSON.stringify(answer) + "\n");
+}
+await context.close();
+process.exit(0);
