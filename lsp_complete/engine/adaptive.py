@@ -37,6 +37,7 @@ class Tally:
     tried: float
     proposed_sum: int = 0
     accepted_sum: int = 0
+    judged_sum: int = 0
     proposals: int = 0
 
     @property
@@ -97,6 +98,7 @@ class Adaptive:
         tally.tried = tally.tried * _DECAY + min(proposed, accepted + 1)
         tally.proposed_sum += proposed
         tally.accepted_sum += accepted
+        tally.judged_sum += min(proposed, accepted + 1)
         tally.proposals += 1
 
     def _tally(self, kind: str) -> Tally:

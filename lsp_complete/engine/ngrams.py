@@ -112,6 +112,11 @@ class NgramStore:
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
+    def clear(self) -> None:
+        """Forget everything. Any thread."""
+        with self._lock:
+            self._young, self._old = {}, {}
+
     def add(self, tokens: Sequence[int]) -> None:
         """Learn a sequence; what it says counts more than what was learned before. Any thread."""
         ids = np.array(tokens, dtype=np.uint64)

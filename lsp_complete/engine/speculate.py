@@ -24,7 +24,7 @@ from lsp_complete.engine.batchcost import BatchCost
 from lsp_complete.engine.draftmodel import DraftModel
 from lsp_complete.engine.ngrams import ORDERS, NgramIndex, NgramStore, special_tokens
 
-SEATS, HEADS = 16, 12
+SEATS, HEADS = 16, 16
 STORE_LIMIT = 60_000
 """N-grams of the store, about 9 MB."""
 
@@ -58,7 +58,7 @@ class _Seat:
 class Speculator:
     """See `proposer.Proposer`. kinds: which sources to use; all by default.
 
-    store_limit: n-grams of the store, 0 for none. learn: whether the heads of prompts feed it (what other files
+    store_limit: n-grams of the store, 0 for none. learn: whether heads of prompts and look-up texts feed it (what other files
     and windows of this engine showed); `store.add` feeds it too. model: a draft model that `draft_problem` accepts.
     """
 
@@ -116,9 +116,13 @@ class Speculator:
             seat.last = ""
 
     def report(self) -> dict[str, dict[str, int]]:
-        """Sums per kind: tokens proposed and accepted."""
+        """Sums per kind: tokens proposed, judged (up to the first rejected one) and accepted."""
         return {
-            kind: {"proposed": tally.proposed_sum, "accepted": tally.accepted_sum}
+            kind: {
+                "proposed": tally.proposed_sum,
+                "judged": tally.judged_sum,
+                "accepted": tally.accepted_sum,
+            }
             for kind, tally in sorted(self.adaptive.tallies.items())
             if tally.proposals
         }
@@ -178,7 +182,7 @@ class Speculator:
         prompt = request.prompt
         cut = self._cut(prompt)
         tail = NgramIndex(prompt[cut:], self.special)
-        lookup = NgramIndex(request.lookup, self.special) if request.lookup else None
+        lookup = self._head(request.lookup) if request.lookup else None
         return _Seat(request, self._head(prompt[:cut]), tail, lookup, len(prompt) - cut, len(request.forced))
 
     def _cut(self, prompt: Sequence[int]) -> int:

@@ -96,9 +96,10 @@ def make_state(
     proposer: Proposer | None = None,
     cache: PromptCache | None = None,
 ) -> State:
-    """A fresh state over a loaded backend. A `Speculator` given as proposer keeps its own batch costs."""
+    """A fresh state over a loaded backend. A proposer that has batch costs of its own (`cost`) keeps them."""
     info = backend.info
-    costs = proposer.cost if isinstance(proposer, Speculator) else BatchCost(info.gpu)
+    own = getattr(proposer, "cost", None)
+    costs = own if isinstance(own, BatchCost) else BatchCost(info.gpu)
     return State(
         options=options,
         backend=backend,

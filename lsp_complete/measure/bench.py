@@ -30,6 +30,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     _add_typing(benches)
     _add_quality(benches)
     _add_documents(benches)
+    _add_speculation(benches)
     return parser
 
 
@@ -142,6 +143,48 @@ def run_documents(arguments: argparse.Namespace) -> dict[str, Any]:
 
     result = bench_documents.run(arguments)
     return envelope("documents", result, model="none", settings={}, seed=arguments.seed)
+
+
+def _add_speculation(benches: Any) -> None:
+    parser = benches.add_parser(
+        "speculation", help="tokens per second with and without proposals, and whether the text is the same"
+    )
+    parser.add_argument(
+        "--model", nargs="+", default=["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"], metavar="NAME",
+        help="catalogue names or GGUF files; the last one is measured by proposer too",
+    )  # fmt: skip
+    parser.add_argument("--draft", default="", metavar="NAME", help="a draft model for the last model")
+    parser.add_argument("--points", type=int, default=120, metavar="N", help="places (default 120)")
+    parser.add_argument("--max-tokens", type=int, default=48, metavar="N", help="tokens each (default 48)")
+    parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="of each (default 1)")
+    parser.add_argument("--no-proposers", action="store_true", help="leave out the proposers one by one")
+    parser.add_argument(
+        "--files", nargs="+", type=Path, default=[], metavar="FILE", help="instead of the pinned files"
+    )
+    _common(parser)
+    parser.set_defaults(run=_guarded(run_speculation))
+
+
+def run_speculation(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The speculation benchmark's result."""
+    from . import bench_speculation
+
+    options = bench_speculation.SpeculationOptions(
+        models=tuple(arguments.model),
+        draft=arguments.draft,
+        points=arguments.points,
+        max_tokens=arguments.max_tokens,
+        repetitions=arguments.repetitions,
+        seed=arguments.seed,
+        per_proposer=not arguments.no_proposers,
+        files=tuple(arguments.files),
+    )
+    result = bench_speculation.run(options)
+    model = result.pop("model")
+    return envelope(
+        "speculation", result, model=model, settings={"draft": arguments.draft, "max_tokens": arguments.max_tokens},
+        seed=arguments.seed, repetitions=arguments.repetitions,
+    )  # fmt: skip
 
 
 def _wrap(

@@ -1,0 +1,229 @@
+"""`lsp-complete bench speculation`: how much quicker is text made with proposals, and is it the same text?
+
+Strategy: one engine per model in this process. Each point's prompt is evaluated first; then every variant decodes it, in an
+order that changes from point to point, once per repetition, so that a variant and plain decoding meet the same machine. A
+variant is a proposer of its own, so none learns from another; all learn the same batch costs.
+
+Rules:
+- Greedy, the same token limit and stop for all. Time is from the start of the request to its end, with the prompt already there.
+- `identical` is the share of texts equal to the plain one. Where they part and the two tokens' log-probabilities lie within
+  the measured noise of batch shapes, it counts as `near_ties`; everything else is `different`.
+- Nothing of the text that a point took out is in what proposers may look at; the store holds the other files only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..engine.adaptive import Adaptive, Length
+from ..engine.api import Completion, CompletionRequest, Engine, StopRules
+from ..engine.backend import PieceTable
+from ..engine.batchcost import BatchCost
+from ..engine.draftmodel import DraftModel, draft_problem
+from ..engine.local import LocalEngine, load_llama
+from ..engine.options import EngineOptions
+from ..engine.speculate import Speculator
+from ..errors import ModelError
+from ..models.installed import resolve
+from ..service.startup import load_model
+from .bench_speculation_points import BACK_TOKENS, Point, make_points
+from .bench_speculation_report import Run, Runs, report, variant_report
+from .corpus import Source, load_corpus, load_files
+from .session import run_to_end
+
+FIXED_TOKENS = 4
+"""Proposed by the draft model in `model_fixed`, whatever it costs: acceptance is measured even where it does not pay."""
+
+VARIANTS: Mapping[str, tuple[str, ...]] = {
+    "all": ("ngram", "lookup", "store"), "ngram": ("ngram",), "lookup": ("lookup",), "store": ("store",),
+    "draft": ("draft",), "all_line": ("ngram", "lookup", "store"), "model": ("model",), "model_fixed": ("model",),
+}  # fmt: skip
+"""Which sources each variant uses; those that end in `_line` stop at the line end and are compared with `plain_line`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculationOptions:
+    """models: names or files, the last one's figures stand at the top. draft: a draft model for the last one.
+
+    per_proposer: also measure each source alone, on the last model. files: instead of the pinned ones.
+    """
+
+    models: tuple[str, ...]
+    draft: str = ""
+    points: int = 120
+    max_tokens: int = 48
+    repetitions: int = 1
+    seed: int = 1
+    per_proposer: bool = True
+    files: tuple[Path, ...] = ()
+
+
+class Switch:
+    """The engine's proposer: whichever variant is measured now. Changed only while the engine is idle."""
+
+    def __init__(self, cost: BatchCost) -> None:
+        self.cost = cost
+        self.active: Speculator | None = None
+
+    def propose(
+        self, context: Sequence[int], generated: Sequence[int], request: CompletionRequest, limit: int
+    ) -> list[int]:
+        """See `engine.proposer.Proposer`. Engine thread."""
+        return self.active.propose(context, generated, request, limit) if self.active else []
+
+    def observe(self, request: CompletionRequest, proposed: int, accepted: int) -> None:
+        """See `engine.proposer.Proposer`. Engine thread."""
+        if self.active is not None:
+            self.active.observe(request, proposed, accepted)
+
+
+class _Fixed(Adaptive):
+    """Always the same length."""
+
+    def length(self, kind: str, available: int, extra: float = 0.0) -> Length:
+        return Length(min(available, FIXED_TOKENS), 2.0)
+
+
+def make_speculators(
+    names: Sequence[str], vocab: PieceTable, size: int, cost: BatchCost, model: DraftModel | None
+) -> dict[str, Speculator]:
+    """One per variant; the stores are filled by `feed_store`."""
+    made: dict[str, Speculator] = {}
+    for name in names:
+        kinds = VARIANTS[name]
+        limit = 400_000 if "store" in kinds else 0
+        spec = Speculator(vocab, size, cost, limit, model if "model" in kinds else None, learn=False)
+        spec.kinds = kinds
+        if name == "model_fixed":
+            spec.adaptive = _Fixed(cost)
+        made[name] = spec
+    return made
+
+
+def feed_store(spec: Speculator, tokens: Mapping[str, Sequence[int]], leave_out: str) -> None:
+    """Fill the store anew with all files but one."""
+    if spec.store is not None:
+        spec.store.clear()
+        for name, ids in tokens.items():
+            if name != leave_out:
+                spec.store.add(ids)
+
+
+async def measure_point(
+    engine: Engine, switch: Switch, specs: Mapping[str, Speculator], point: Point, max_tokens: int, repetitions: int,
+    turn: int,
+) -> Runs:  # fmt: skip
+    """All variants at one point, and plain decoding with and without the line stop."""
+    base = CompletionRequest(
+        point.prompt, forced=point.forced, max_tokens=max_tokens, stop=StopRules("free"), time_limit_ms=100_000,
+        speculate=False, key="bench",
+    )  # fmt: skip
+    drafts: tuple[tuple[int, ...], ...] = ()
+    if "draft" in specs:
+        drafts = await _earlier(engine, base, point)
+    await engine.complete(replace(base, max_tokens=1))
+    names = ["plain", *(["plain_line"] if any(n.endswith("_line") for n in specs) else []), *specs]
+    runs: Runs = {}
+    for repetition in range(repetitions):
+        shift = (turn + repetition) % len(names)
+        for name in names[shift:] + names[:shift]:
+            spec = switch.active = specs.get(name)
+            request = replace(
+                base,
+                speculate=spec is not None,
+                stop=StopRules("line" if name.endswith("_line") else "free"),
+                lookup=point.lookup if spec is not None and "lookup" in spec.kinds else (),
+                drafts=drafts if name == "draft" else (),
+            )
+            _add(runs, name, await engine.complete(request))
+    switch.active = None
+    return runs
+
+
+async def _earlier(engine: Engine, base: CompletionRequest, point: Point) -> tuple[tuple[int, ...], ...]:
+    """What was suggested some tokens before the cursor, without what was typed since if it agrees with that."""
+    cut = len(point.prompt) - BACK_TOKENS
+    answer = await engine.complete(replace(base, prompt=point.prompt[:cut], forced=b""))
+    tokens = answer.candidates[0].tokens
+    typed = point.prompt[cut:]
+    return (tokens[BACK_TOKENS:] if tokens[:BACK_TOKENS] == typed else tokens,)
+
+
+def _add(runs: Runs, name: str, answer: Completion) -> None:
+    run = runs.setdefault(name, Run(answer.candidates[0]))
+    run.times.append(answer.timing.total_ms - answer.timing.queue_ms)
+    run.drafted += answer.timing.drafted
+    run.accepted += answer.timing.accepted
+
+
+def variant_names(options: SpeculationOptions, last: bool) -> list[str]:
+    """What is measured on a model."""
+    names = ["all", "all_line"]
+    if last and options.per_proposer:
+        names += ["ngram", "lookup", "store", "draft"]
+    if last and options.draft:
+        names += ["model", "model_fixed"]
+    return names
+
+
+async def measure_model(
+    name: str, options: SpeculationOptions, sources: Sequence[Source], last: bool, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Load one model, measure all points, let go of it. Raises ModelError."""
+    path = resolve(name)
+    names = variant_names(options, last)
+    draft = load_llama(_engine_options(resolve(options.draft))) if last and options.draft else None
+    cost = BatchCost()
+    switch = Switch(cost)
+    engine = LocalEngine(_engine_options(path), proposer=switch)
+    try:
+        info = await engine.info()
+        model = await asyncio.to_thread(load_model, path, info)
+        vocab: Any = model.tokenizer
+        if draft is not None:
+            problem = draft_problem(vocab, info.vocab_size, draft.vocab, draft.info.vocab_size)
+            if problem:
+                raise ModelError(f"{options.draft} cannot be the draft model of {name}. {problem}")
+        specs = make_speculators(
+            names, vocab, info.vocab_size, cost, None if draft is None else DraftModel(draft)
+        )
+        points = make_points(sources, options.points, model, options.seed, options.max_tokens)
+        tokens = {s.name: model.tokenizer.tokenize(s.text) for s in sources}
+        all_runs: list[Runs] = []
+        for turn, point in enumerate(points):
+            for spec in specs.values():
+                feed_store(spec, tokens, point.source)
+            all_runs.append(
+                await measure_point(
+                    engine, switch, specs, point, options.max_tokens, options.repetitions, turn
+                )
+            )
+            if (turn + 1) % 10 == 0 or turn + 1 == len(points):
+                gain = variant_report("all", all_runs, all_runs)["gain"]
+                say(f"{path.stem}: {turn + 1}/{len(points)} points, gain {gain:.3f}")
+        return {"batch_cost": cost.table(), **report(points, all_runs, specs)}
+    finally:
+        await engine.close()
+        if draft is not None:
+            draft.close()
+
+
+def _engine_options(path: Path) -> EngineOptions:
+    return EngineOptions(str(path), context=2048, slots=1, host_cache_bytes=0)
+
+
+def run(options: SpeculationOptions) -> dict[str, Any]:
+    """The whole benchmark; progress on standard error. Raises ModelError, DownloadError, OSError."""
+    say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
+    sources = load_files(options.files) if options.files else load_corpus(say)
+    models = {}
+    for number, name in enumerate(options.models):
+        last = number == len(options.models) - 1
+        models[resolve(name).stem] = run_to_end(measure_model(name, options, sources, last, say))
+    top = list(models.values())[-1] if models else {}
+    return {"model": list(models)[-1], **{k: v for k, v in top.items() if k != "variants"}, "models": models}

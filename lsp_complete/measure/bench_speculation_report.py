@@ -1,0 +1,107 @@
+"""What the speculation benchmark says: gains, acceptance, and whether the texts are the same. Pure.
+
+Rules: a gain is tokens per second over all points against plain decoding of the same points with the same stop, so
+long texts count more; `gain_p50` is the middle point's. A gain of 1.0 is plain decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..engine.adaptive import best_length
+from ..engine.api import Candidate
+from ..engine.batchcost import BatchCost
+from ..engine.speculate import Speculator
+from .bench_speculation_points import Point
+from .statistics import percentile, ratio
+
+NEAR_TIE = 0.38
+"""Natural-log units: P99.9 of how far the gap between the two best tokens moves with the batch's shape (q8_0 KV, measured)."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One variant at one point, over its repetitions. ms is the median; the text is the first repetition's."""
+
+    candidate: Candidate
+    times: list[float] = field(default_factory=list)
+    drafted: int = 0
+    accepted: int = 0
+
+    @property
+    def ms(self) -> float:
+        return percentile(self.times, 0.5)
+
+
+Runs = dict[str, Run]
+
+
+def verdict(got: Candidate, plain: Candidate) -> str:
+    """ "identical", "near_tie" or "different"."""
+    if got.text == plain.text:
+        return "identical"
+    parted = next((i for i, (a, b) in enumerate(zip(got.tokens, plain.tokens, strict=False)) if a != b), None)
+    if parted is None:
+        return "different"
+    return "near_tie" if abs(got.logprobs[parted] - plain.logprobs[parted]) < NEAR_TIE else "different"
+
+
+def _speed(runs: Sequence[Run]) -> float:
+    """Tokens per second over several points."""
+    return 1e3 * ratio(sum(len(r.candidate.tokens) for r in runs), sum(r.ms for r in runs))
+
+
+def variant_report(name: str, all_runs: Sequence[Runs], top: Sequence[Runs]) -> dict[str, Any]:
+    """One variant against plain decoding with the same stop. top: the points with most repetition."""
+    plain = "plain_line" if name.endswith("_line") else "plain"
+    pairs = [(r[name], r[plain]) for r in all_runs]
+    verdicts = [verdict(a.candidate, b.candidate) for a, b in pairs]
+    speed, before = _speed([a for a, _ in pairs]), _speed([b for _, b in pairs])
+    repeated = ratio(_speed([r[name] for r in top]), _speed([r[plain] for r in top]))
+    drafted, accepted = sum(a.drafted for a, _ in pairs), sum(a.accepted for a, _ in pairs)
+    return {
+        "tokens_per_s": round(speed, 2),
+        "plain_tokens_per_s": round(before, 2),
+        "gain": round(ratio(speed, before), 4),
+        "gain_p50": round(percentile([ratio(b.ms, a.ms) for a, b in pairs], 0.5), 4),
+        "gain_most_repeated": round(repeated, 4),
+        "acceptance": round(ratio(accepted, drafted), 4),
+        "drafted": drafted,
+        "accepted": accepted,
+        "identical": round(ratio(verdicts.count("identical"), len(verdicts)), 4),
+        "near_ties": verdicts.count("near_tie"),
+        "different": verdicts.count("different"),
+        "n": len(pairs),
+    }
+
+
+def predicted_gain(rate: float, cost_ratio: float) -> float:
+    """Best gain of a draft model whose token costs 1 / cost_ratio of the target's, on hardware where a batch costs little
+    more than one token (the prior for a GPU)."""
+    return best_length(rate, 15, BatchCost(gpu=True), 1.0 / cost_ratio).gain
+
+
+def report(
+    points: Sequence[Point], all_runs: Sequence[Runs], specs: Mapping[str, Speculator]
+) -> dict[str, Any]:
+    """One model's figures."""
+    ranked = sorted(range(len(points)), key=lambda i: points[i].repeated, reverse=True)
+    top = [all_runs[i] for i in ranked[: max(1, len(points) // 3)]]
+    variants = {name: variant_report(name, all_runs, top) for name in specs}
+    for name, spec in specs.items():
+        variants[name]["kinds"] = spec.report()
+    result: dict[str, Any] = {"variants": variants}
+    if "all" in variants:
+        result |= {k: v for k, v in variants["all"].items() if k != "kinds"}
+    if "all_line" in variants:
+        result["gain_single_line"] = variants["all_line"]["gain"]
+    if "model_fixed" in specs:
+        judged = specs["model_fixed"].report().get("model", {"judged": 0, "accepted": 0})
+        rate = ratio(judged["accepted"], judged["judged"])
+        result["draft_model"] = {
+            "acceptance_per_token": round(rate, 4),
+            "predicted_gain": {str(c): round(predicted_gain(rate, c), 3) for c in (5, 10)},
+        }
+    return result

@@ -1,0 +1,163 @@
+"""Points, figures and the measuring itself over the toy model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lsp_complete.context.anchor import Window
+from lsp_complete.context.prompt import FimTokens
+from lsp_complete.engine.api import Candidate
+from lsp_complete.engine.batchcost import BatchCost
+from lsp_complete.engine.draftmodel import DraftModel
+from lsp_complete.engine.local import LocalEngine
+from lsp_complete.engine.options import EngineOptions
+from lsp_complete.measure.bench_speculation import (
+    VARIANTS,
+    SpeculationOptions,
+    Switch,
+    feed_store,
+    make_speculators,
+    measure_point,
+    variant_names,
+)
+from lsp_complete.measure.bench_speculation_points import (
+    PROMPT_TOKENS,
+    Point,
+    make_point,
+    make_points,
+    repeated_share,
+)
+from lsp_complete.measure.bench_speculation_report import Run, predicted_gain, report, variant_report, verdict
+from lsp_complete.measure.corpus import Place, Source
+from lsp_complete.service.planning import LoadedModel
+from tests.engine.fake_backend import SIZE, FakeBackend, FakeVocab, encode
+from tests.engine.test_speculate import habitual_brain
+
+TEXT = "".join(f"line_{n:03d} = call({n}) + 1\n" for n in range(300))
+SOURCE = Source("pkg/file.py", Path("file.py"), Path("."), "python", TEXT)
+
+
+class Bytes:
+    """A tokenizer whose tokens are bytes."""
+
+    pre = ""
+    size = SIZE
+
+    def tokenize(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def piece(self, token: int) -> bytes:
+        return bytes([token]) if token < 256 else b""
+
+    def special(self, text: str) -> int | None:
+        return None
+
+
+MODEL = LoadedModel(Bytes(), FimTokens((257,), (258,), (259,)), Window(), "", "toy", 4096)
+
+
+def test_points_fit_and_hide_what_they_took_out() -> None:
+    points = make_points([SOURCE], 5, MODEL, seed=1, max_tokens=48)
+    assert len(points) == 5 and points == make_points([SOURCE], 5, MODEL, seed=1, max_tokens=48)
+    for point in points:
+        assert len(point.prompt) <= PROMPT_TOKENS and 3 < len(point.reference) <= 48
+        line = int(point.place.rsplit(":", 1)[1]) - 1
+        for hidden in range(line, line + 6):
+            rest = f"call({hidden})".encode()
+            assert rest not in bytes(t for t in point.prompt if t < 256)
+            assert rest not in bytes(point.lookup)
+        shown = bytes(t for t in point.prompt if t < 256) + point.forced
+        assert TEXT.splitlines()[line].encode().startswith(shown.rsplit(b"\n", 1)[-1])
+        assert bytes(point.reference).startswith(point.forced)
+
+
+def test_a_place_whose_window_never_fits_is_left_out() -> None:
+    long = replace(SOURCE, text="".join(f"x{n} = '{'y' * 900}'\n" for n in range(40)))
+    assert make_point(Place(long, 20), MODEL, 1, 48) is None
+
+
+def test_repetition_is_a_share_of_four_grams() -> None:
+    assert repeated_share((1, 2, 3, 4, 5), [(0, 1, 2, 3, 4), (9,)]) == 0.5
+    assert repeated_share((1, 2), [(1, 2, 3, 4)]) == 0.0
+
+
+def candidate(text: bytes, first: float = -1.0) -> Candidate:
+    return Candidate(text, tuple(text), (first,) * len(text))
+
+
+def test_verdicts() -> None:
+    plain = candidate(b"abc")
+    assert verdict(candidate(b"abc", -9.0), plain) == "identical"
+    assert verdict(candidate(b"abd", -1.2), plain) == "near_tie"
+    assert verdict(candidate(b"abd", -2.0), plain) == "different"
+    assert verdict(candidate(b"ab"), plain) == "different"
+
+
+def runs(plain_ms: float, all_ms: float) -> dict[str, Run]:
+    return {
+        "plain": Run(candidate(b"abcd"), [plain_ms]),
+        "all": Run(candidate(b"abcd"), [all_ms], drafted=4, accepted=3),
+    }
+
+
+def test_gains_overall_and_where_much_repeats() -> None:
+    three = [runs(100.0, 100.0), runs(100.0, 50.0), runs(100.0, 100.0)]
+    points = [Point("", "", (), b"", (), (), share) for share in (0.1, 0.9, 0.2)]
+    specs = make_speculators(["all"], FakeVocab(), SIZE, BatchCost(), None)
+    result = report(points, three, specs)
+    assert result["gain"] == pytest.approx(300 / 250, abs=1e-3) and result["gain_p50"] == 1.0
+    assert result["gain_most_repeated"] == 2.0
+    assert result["acceptance"] == 0.75 and result["identical"] == 1.0
+    assert result["plain_tokens_per_s"] == 40.0
+    assert variant_report("all", [], [])["gain"] == 0.0
+
+
+def test_predictions_grow_with_acceptance_and_cost_ratio() -> None:
+    assert predicted_gain(0.8, 10) > predicted_gain(0.8, 5) > predicted_gain(0.5, 5) >= 1.0
+    assert 2.0 < predicted_gain(0.9, 5) < 2.5  # (1 - 0.9^6) / 0.1 tokens for 2 steps, a little less on a GPU
+    assert predicted_gain(0.05, 5) <= 1.0
+
+
+def test_which_variants_are_measured() -> None:
+    options = SpeculationOptions(("a", "b"), draft="c")
+    assert variant_names(options, last=False) == ["all", "all_line"]
+    assert set(variant_names(options, last=True)) == set(VARIANTS)
+    assert "ngram" not in variant_names(replace(options, per_proposer=False), last=True)
+
+
+async def test_all_variants_over_the_toy_model() -> None:
+    cost = BatchCost()
+    switch = Switch(cost)
+    engine = LocalEngine(
+        EngineOptions("fake", context=1024, slots=1, n_batch=64, host_cache_bytes=0),
+        lambda o: FakeBackend(context=1024, slots=1, brain=habitual_brain),
+        proposer=switch,
+    )
+    draft = FakeBackend(context=1024, slots=1, brain=habitual_brain)
+    specs = make_speculators(list(VARIANTS), FakeVocab(), SIZE, cost, DraftModel(draft))
+    points = [
+        Point(f"f:{n}", "f", encode(f"x = foo\ny{n} = fo"), b"fo", encode("foo"), encode("y = foo(a, b)"), n / 3)
+        for n in range(3)
+    ]  # fmt: skip
+    measured = []
+    for turn, point in enumerate(points):
+        for spec in specs.values():
+            feed_store(spec, {"f": encode("secret"), "g": encode("public")}, leave_out="f")
+        measured.append(await measure_point(engine, switch, specs, point, 24, 2, turn))
+    await engine.close()
+    result = report(points, measured, specs)
+    for name, variant in result["variants"].items():
+        assert variant["n"] == 3 and variant["identical"] == 1.0 and variant["gain"] > 0, name
+        assert set(variant["kinds"]) <= {
+            k for k in variant["kinds"] if k.split(":")[0] in (*VARIANTS[name], "realigned")
+        }
+    assert result["variants"]["model_fixed"]["accepted"] > 0
+    assert 0 < result["draft_model"]["acceptance_per_token"] <= 1
+    assert {"gain", "gain_single_line", "plain_tokens_per_s"} <= set(result)
+    assert all(len(run.times) == 2 for runs in measured for run in runs.values())
+    store = specs["all"].store
+    assert store is not None and store.after(encode("publ"), 2) == list(encode("ic"))
+    assert store.after(encode("secr"), 2) == []
