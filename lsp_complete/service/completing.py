@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..config import Settings
 from ..context.anchor import why_moved
-from ..engine.api import Completion, CompletionRequest, Priority, StopRules
+from ..engine.api import Candidate, Completion, CompletionRequest, Priority, StopRules
 from ..errors import PromptCold
 from ..measure.stages import StageRecord
 from ..suggest.choose import Choice, Policy, choose
@@ -41,6 +42,7 @@ MIN_EVALUATE = 48
 """A prompt that needs no more tokens than this evaluated is never called cold."""
 HOPELESS = -10.0
 """A line whose summed log-probability is below this is not decoded further, whatever the level."""
+_LAST_WORD = re.compile(rb"[\w\x80-\xff]+\Z")
 JOIN_CHARS = 200
 """Most characters typed since a generation began that a later request may still join."""
 
@@ -108,7 +110,10 @@ class Completer:
             return attempt.empty("held_back", amount.reason)
         joined, typed = self._join(attempt)
         if joined is not None:
-            return await self._finish(attempt, joined, typed)
+            answer = await self._joined(attempt, joined, typed)
+            if answer is not None:
+                return answer
+            attempt.note(source="none")
         attempt.state.stop_generation()
         debounce = attempt.settings.suggest.debounce_ms
         if debounce and attempt.query.trigger != "explicit":
@@ -129,6 +134,24 @@ class Completer:
                 return attempt.empty("superseded")
         planned = self._plan(attempt, small=True)
         return await self._finish(attempt, self._ask(attempt, amount, planned, 0), "")
+
+    async def _joined(self, attempt: Attempt, generation: Generation, typed: str) -> Answer | None:
+        """The answer from work in flight; None once it contradicts the typing, or ends without an answer for it."""
+        while not generation.task.done():
+            news = asyncio.ensure_future(generation.changed.wait())
+            waited: set[asyncio.Future[Any]] = {generation.task, attempt.overtaken, news}
+            try:
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                news.cancel()
+            if attempt.overtaken.done():
+                return attempt.empty("superseded")
+            if generation.contradicts(typed):
+                return None
+        if generation.task.cancelled() or generation.task.exception() is not None:
+            return None
+        answer = await self._finish(attempt, generation, typed)
+        return None if answer.stages.reason == "typed_otherwise" else answer
 
     def _evaluate_limit(self, attempt: Attempt, planned: Planned) -> int:
         """Prompt tokens that can be evaluated within the deadline for a cold place; 0 is no limit."""
@@ -157,12 +180,12 @@ class Completer:
         return replace(amount, max_tokens=min(amount.max_tokens, limit))
 
     def _join(self, attempt: Attempt) -> tuple[Generation | None, str]:
-        """Work in flight whose text so far agrees with what was typed since it began, and that typing."""
+        """Work in flight that does not contradict what was typed since it began, and that typing."""
         generation = attempt.state.generation
         if generation is None or attempt.query.candidates > 1 or attempt.query.selected or not generation.running:
             return None, ""
         typed = typed_since(generation.before, attempt.around.before, JOIN_CHARS)
-        if not typed or not generation.agrees(typed) or attempt.around.after != generation.after:
+        if typed is None or generation.contradicts(typed) or attempt.around.after != generation.after:
             return None, ""
         attempt.note(source="joined")
         return generation, typed
@@ -293,7 +316,7 @@ class Completer:
         """Suggestions worth showing, best first, and the reason if there are none. All that may hold later is kept."""
         query, candidates = attempt.query, completion.candidates
         choices = choose(
-            [Scored(c.text, c.logprobs, c.masses, c.offsets) for c in candidates],
+            [Scored(_whole_words(c), c.logprobs, c.masses, c.offsets) for c in candidates],
             ["tokens" if c.stop == "unsure" else c.stop for c in candidates],
             self._polish_context(attempt, generation),
             Policy(level=attempt.settings.suggest.level),
@@ -345,3 +368,9 @@ class Completer:
     def _id(self) -> str:
         return f"s{next(self._ids)}"
 
+
+def _whole_words(candidate: Candidate) -> bytes:
+    """The text; one that was given up in the middle ends before its last, perhaps half, word."""
+    if candidate.stop != "unsure":
+        return candidate.text
+    return _LAST_WORD.sub(b"", candidate.text) or candidate.text

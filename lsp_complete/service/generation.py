@@ -1,6 +1,6 @@
 """Engine work in flight for one document, apart from the request that waits for it.
 
-Strategy: a request waits on a `Generation`; a newer key whose text agrees with what has been generated so far
+Strategy: a request waits on a `Generation`; a newer key whose text does not contradict what has been generated so far
 takes the same generation over (joins it), any other key stops it.
 
 Rules:
@@ -33,11 +33,18 @@ class Generation:
     frozen_suffix: str | None = None
     task: asyncio.Task[Completion] = field(init=False)
     partial: bytearray = field(default_factory=bytearray)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def begin(self, engine: Engine) -> None:
         """Start the engine's work."""
-        self.task = asyncio.ensure_future(engine.complete(self.request, self.partial.extend))
+        self.task = asyncio.ensure_future(engine.complete(self.request, self.came))
         self.task.add_done_callback(_retrieve)
+
+    def came(self, text: bytes) -> None:
+        """More text has come; whoever waits for it looks again."""
+        self.partial.extend(text)
+        self.changed.set()
+        self.changed = asyncio.Event()
 
     @property
     def running(self) -> bool:
@@ -47,10 +54,11 @@ class Generation:
         """Stop the engine's work; whoever waits gets CancelledError."""
         self.task.cancel()
 
-    def agrees(self, typed: str) -> bool:
-        """Whether the text typed since the start is what has been generated so far (never a guess)."""
+    def contradicts(self, typed: str) -> bool:
+        """Whether the text typed since the start is not what has been generated. What has not come yet contradicts
+        nothing: waiting for it costs less than starting over, and in prefill nothing would ever get done otherwise."""
         so_far = bytes(self.partial).decode("utf-8", "ignore")
-        return len(so_far) > len(typed) and so_far.startswith(typed)
+        return not (so_far.startswith(typed) or typed.startswith(so_far))
 
 
 def _retrieve(task: asyncio.Task[Completion]) -> None:

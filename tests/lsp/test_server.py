@@ -65,7 +65,7 @@ async def test_the_newest_request_wins_and_the_older_is_answered_at_once() -> No
         await ready(client, server)
         first = client.ask(URI, CURSOR)
         await engine.wait_calls(1)
-        second = client.ask(URI, CURSOR)
+        second = client.ask(URI, Position(4, 14))
         old = await client.answer(first, CURSOR)
         assert old.items == () and old.stages["outcome"] == "superseded"
         await engine.wait_calls(2)
@@ -236,6 +236,44 @@ async def test_a_key_that_agrees_joins_the_work_in_flight() -> None:
         assert len(engine.calls) == 1
 
 
+async def test_a_key_joins_work_that_has_not_said_anything_yet() -> None:
+    """Evaluating a prompt must get done however quickly one types, also where the client cancels at each key."""
+    engine = ScriptedEngine([b"value * 2"], hold=True)
+    async with session(engine) as (client, server, _):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        calls, column = [client.ask(URI, CURSOR)], CURSOR.character
+        await engine.wait_calls(1)
+        for typed in "val":
+            client.cancel(calls[-1])
+            client.change(URI, [Edit(Position(6, column), Position(6, column), typed)])
+            column += 1
+            calls.append(client.ask(URI, Position(6, column)))
+        for call in calls[:-1]:
+            assert (await client.answer(call, CURSOR)).items == ()
+        engine.release(0)
+        answer = await client.answer(calls[-1], Position(6, column))
+        assert [item.text for item in answer.items] == ["ue * 2"]
+        assert len(engine.calls) == 1
+
+
+async def test_work_that_contradicts_the_typing_is_stopped_at_once() -> None:
+    engine = ScriptedEngine([b"value * 2", b"00 * 2"], hold=True)
+    async with session(engine) as (client, server, _):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        client.ask(URI, CURSOR)
+        await engine.wait_calls(1)
+        client.change(URI, [Edit(CURSOR, CURSOR, "1")])
+        call = client.ask(URI, Position(6, 19))
+        await client.execute("lsp-complete.stats")  # by its answer the request before it has begun
+        server.service.documents.get(URI).generation.came(b"val")
+        await engine.wait_calls(2)
+        await engine.wait_for(lambda: engine.calls[0].outcome == "cancelled")
+        engine.release(1)
+        assert (await client.answer(call, Position(6, 19))).items[0].text == "00 * 2"
+
+
 async def test_what_is_left_of_a_stopped_suggestion_becomes_a_draft() -> None:
     engine = ScriptedEngine([b"value * 2", b"ue * 3"], hold=True)
     async with session(engine) as (client, server, _):
@@ -250,7 +288,7 @@ async def test_what_is_left_of_a_stopped_suggestion_becomes_a_draft() -> None:
         await engine.wait_calls(2)
         request = engine.requests[1]
         (draft,) = request.drafts
-        assert bytes(draft) == request.forced + b"ue *"
+        assert bytes(draft) == request.forced + b"ue *\n"
         engine.release(1)
         assert (await client.answer(call, Position(6, 21))).items[0].text == "ue * 3"
 
