@@ -6,6 +6,7 @@ so that what is left over can be found, however it was started.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -95,10 +96,12 @@ class Sandbox:
 
     def left_after(self, seconds: float) -> list[str]:
         """Command lines of what still runs after at most so long; [] as soon as nothing does."""
-        gone, alive = psutil.wait_procs(self.processes(), timeout=seconds)
-        return [" ".join(p.cmdline()) for p in alive if p.is_running()] + [
-            " ".join(p.cmdline()) for p in self.processes() if p not in gone and p not in alive
-        ]
+        psutil.wait_procs(self.processes(), timeout=seconds)
+        left = []
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):  # it ended just now
+                left.append(" ".join(process.cmdline()))
+        return left
 
 
 def make(real: str = "") -> Sandbox:

@@ -16,10 +16,13 @@ from typing import Any
 
 import pytest
 
-from .sandbox import DEADLINE_S, EDITORS, ROOT, Sandbox, program
+from .sandbox import DEADLINE_S, EDITORS, ROOT, Sandbox, program, until
 
 VSIX = ROOT / "editors" / "vscode" / "lsp-complete.vsix"
 DRIVER = Path(__file__).with_name("vscode_driver.mjs")
+
+ACCEPT_LINE = "Control+Alt+l"
+"""VS Code has the command but no key for it."""
 
 GHOST = """[...document.querySelectorAll('.editor-instance .ghost-text, .editor-instance .ghost-text-decoration, .editor-instance .suggest-preview-text')]
   .filter((e) => !e.parentElement.closest('.ghost-text')).map((e) => e.textContent).join('').replace(/\\u00a0/g, ' ')"""
@@ -27,6 +30,7 @@ LINES = """[...document.querySelectorAll('.editor-instance .view-lines .view-lin
   .sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top))
   .map((line) => [...line.querySelectorAll(':scope > span > span')].filter((e) => !/ghost-text/.test(e.className))
   .map((e) => e.textContent).join('')).join('\\n').replace(/\\u00a0/g, ' ')"""
+NEXT_FRAME = "new Promise((done) => requestAnimationFrame(() => done(null)))"
 STATUS = "document.querySelector('[id*=\"lsp-complete.status\"] a')?.getAttribute('aria-label') ?? ''"
 
 
@@ -86,9 +90,10 @@ class Code:
         self.press("Enter")
 
     def saved(self, path: Path) -> bytes:
-        """Save; the file's bytes once the tab says that it is."""
+        """Save; the file's bytes once they are others."""
+        before = path.read_bytes()
         self.press("Control+s")
-        self.wait("!document.querySelector('.tab.active.dirty')", "the file is saved")
+        until(lambda: path.read_bytes() not in (before, b""), lambda: self.do("look", code=NEXT_FRAME), "the file is saved")
         return path.read_bytes()
 
 
@@ -108,6 +113,8 @@ def _settings(box: Sandbox, more: dict[str, object]) -> None:
         folder = box.home / "code" / place
         folder.mkdir(parents=True)
         (folder / "settings.json").write_text(json.dumps(settings))
+    keys = [{"key": ACCEPT_LINE.lower().replace("control", "ctrl"), "command": "editor.action.inlineSuggest.acceptNextLine"}]
+    (box.home / "code" / "User" / "keybindings.json").write_text(json.dumps(keys))
 
 
 def _browser() -> str:
