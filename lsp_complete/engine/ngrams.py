@@ -21,6 +21,9 @@ from lsp_complete.engine.backend import PieceTable
 ORDERS = (4, 3, 2)
 """Key lengths, the most telling first."""
 
+LONGEST = 16
+"""Agreement before a hit is counted up to so many tokens."""
+
 _STORE_ORDER = 4
 _FACTOR = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
@@ -84,16 +87,22 @@ class NgramIndex:
             if at >= order and not any(self._special[t] for t in tokens[at - order :]):
                 self._after[order][key_of(tokens[at - order : at])] = at
 
-    def after(self, recent: Sequence[int], order: int, limit: int) -> list[int]:
-        """At most `limit` tokens that followed the last `order` of `recent`; [] if they were never seen."""
+    def after(self, recent: Sequence[int], order: int, limit: int) -> tuple[int, list[int]]:
+        """At most `limit` tokens that followed the last `order` of `recent`, and how many tokens agree before them.
+
+        (0, []) if they were never seen. Agreement is counted up to `LONGEST`.
+        """
         if len(recent) < order:
-            return []
+            return 0, []
         window = list(recent[-order:])
         at = self._after[order].get(key_of(window))
         if at is None or self.tokens[at - order : at] != window:
-            return []
+            return 0, []
+        length, most = order, min(at, len(recent), LONGEST)
+        while length < most and self.tokens[at - length - 1] == recent[-length - 1]:
+            length += 1
         found = self.tokens[at : at + limit]
-        return found[: next((i for i, t in enumerate(found) if self._special[t]), len(found))]
+        return length, found[: next((i for i, t in enumerate(found) if self._special[t]), len(found))]
 
 
 class NgramStore:

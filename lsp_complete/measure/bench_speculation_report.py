@@ -80,7 +80,7 @@ def variant_report(name: str, all_runs: Sequence[Runs], top: Sequence[Runs]) -> 
 def predicted_gain(rate: float, cost_ratio: float) -> float:
     """Best gain of a draft model whose token costs 1 / cost_ratio of the target's, on hardware where a batch costs little
     more than one token (the prior for a GPU)."""
-    return best_length(rate, 15, BatchCost(gpu=True), 1.0 / cost_ratio).gain
+    return best_length(rate, rate, 15, BatchCost(gpu=True), 1.0 / cost_ratio).gain
 
 
 def report(

@@ -35,19 +35,19 @@ def test_costs_are_learned_and_never_fall_with_the_size() -> None:
 
 def test_the_length_follows_acceptance_and_cost() -> None:
     cpu, gpu = BatchCost(), BatchCost(gpu=True)
-    assert best_length(0.5, 7, cpu).tokens == 0  # two tokens cost 1.56, and 1.5 are expected
-    lengths = [best_length(rate / 100, 7, cpu).tokens for rate in range(1, 100)]
+    assert best_length(0.5, 0.5, 7, cpu).tokens == 0  # two tokens cost 1.56, and 1.5 are expected
+    lengths = [best_length(rate / 100, rate / 100, 7, cpu).tokens for rate in range(1, 100)]
     assert lengths == sorted(lengths) and lengths[0] == 0 and lengths[-1] == 7
-    assert best_length(0.7, 7, gpu).tokens > best_length(0.7, 7, cpu).tokens
-    assert best_length(0.9, 7, gpu, extra=1.0).tokens == 0
-    assert best_length(0.9, 0, gpu).tokens == 0
+    assert best_length(0.7, 0.7, 7, gpu).tokens > best_length(0.7, 0.7, 7, cpu).tokens
+    assert best_length(0.9, 0.9, 7, gpu, extra=1.0).tokens == 0
+    assert best_length(0.9, 0.9, 0, gpu).tokens == 0
 
 
 def test_at_the_end_of_a_prompt_only_what_is_added_counts() -> None:
     cost = BatchCost()
-    alone = best_length(0.5, 1, cost)
+    alone = best_length(0.5, 0.5, 1, cost)
     cost.planned = 4
-    joined = best_length(0.5, 1, cost)
+    joined = best_length(0.5, 0.5, 1, cost)
     assert alone.tokens == 0 and joined.tokens == 1
 
 
@@ -58,9 +58,22 @@ def test_what_is_rejected_turns_itself_off_and_is_probed_rarely() -> None:
     while adaptive.length("ngram:4", 7).tokens:
         adaptive.observe("ngram:4", 3, 0)
         spent += 1
-    assert spent <= 4
+    assert spent <= 8
     assert sum(adaptive.probe() for _ in range(10 * PROBE_EVERY)) == 10
     for _ in range(100):
-        adaptive.observe("ngram:4", 1, 1)
+        adaptive.observe("ngram:4", 3, 3)
     assert adaptive.length("ngram:4", 7).tokens == 7
-    assert adaptive.tallies["ngram:4"].rate <= 0.99
+    assert adaptive.tallies["ngram:4"].first <= 0.99
+
+
+def test_later_tokens_count_apart() -> None:
+    """A kind whose first token is a gamble may still pay where the rest follows for certain."""
+    cost = BatchCost()
+    assert best_length(0.52, 0.5, 7, cost).tokens == 0 < best_length(0.52, 0.97, 7, cost).tokens
+    adaptive = Adaptive(cost)
+    for _ in range(50):
+        adaptive.observe("x", 4, 0)
+        adaptive.observe("x", 4, 4)
+    tally = adaptive.tallies["x"]
+    assert 0.45 < tally.first < 0.6 and tally.later > 0.9
+    assert (tally.proposed_sum, tally.accepted_sum, tally.judged_sum) == (400, 200, 250)
