@@ -28,6 +28,7 @@ from pygls.protocol import default_converter
 from .. import __version__
 from ..config import Loaded, Source, editor_source, gather, load
 from ..service import Answer, Query, Service
+from ..service.publish import Publisher
 from ..service.startup import open_engine, open_index_cache
 from ..text.document import Document, to_offset
 from ..text.positions import Encoding, negotiate
@@ -440,9 +441,11 @@ class _Writer:
 
 
 def create_server_in_loop() -> CompletionServer:
-    """`create_server`, named for what callers must ensure: a running event loop."""
+    """`create_server` for a process that serves a user: its figures are published. Needs a running event loop."""
     asyncio.get_running_loop()
-    return create_server()
+    server = create_server()
+    server.service.publisher = Publisher(server.service.figures)
+    return server
 
 
 def run_tcp(port: int, host: str = "127.0.0.1") -> int:

@@ -109,12 +109,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """The prompt that the model was given for a request."""
+    """The prompt that the model was given for a request. shared: how many ids of the recording's prompt before this
+    one come first; ids: the rest."""
 
     kind: ClassVar[str] = "prompted"
     at_ms: float
     request: int
     ids: tuple[int, ...]
+    shared: int = 0
     text: str = ""
 
 
@@ -200,7 +202,7 @@ def without_content(event: Event) -> Event:
     if isinstance(event, Changed):
         return replace(event, edits=(), typed=event.typed or sum(len(e[2]) for e in event.edits))
     if isinstance(event, Prompted):
-        return replace(event, ids=(), text="")
+        return replace(event, ids=(), text="", shared=event.shared + len(event.ids))
     if isinstance(event, Answered):
         return replace(event, suggestions=())
     return event
@@ -229,7 +231,7 @@ def event_of(plain: Any) -> Event:
             fields[name] = tuple((int(start), int(end), str(text)) for start, end, text in fields[name])
     if "ids" in fields:
         fields["ids"] = tuple(int(number) for number in fields["ids"])
-    for name in ("doc", "request", "offset", "typed"):
+    for name in ("doc", "request", "offset", "typed", "shared", "length"):
         if name in fields and type(fields[name]) is not int:
             raise TypeError(name)
     for name in ("path", "language_id", "text", "trigger", "what"):

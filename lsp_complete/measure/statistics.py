@@ -28,9 +28,10 @@ QUANTILES = (("p50", 0.50), ("p95", 0.95), ("p99", 0.99))
 
 def percentile(values: Sequence[float], q: float) -> float:
     """The smallest value that at least the share q of all values does not exceed (nearest rank); NaN for none."""
-    if not values:
-        return math.nan
-    ordered = sorted(values)
+    return _ranked(sorted(values), q) if values else math.nan
+
+
+def _ranked(ordered: Sequence[float], q: float) -> float:
     return ordered[max(0, math.ceil(q * len(ordered)) - 1)]
 
 
@@ -64,6 +65,16 @@ class Statistics:
         if record.outcome in TIMED_OUTCOMES:
             bucket = record.scenario if record.scenario in SCENARIOS else "other"
             self._rings[bucket].append((now, record))
+
+    def frozen(self) -> Statistics:
+        """A copy that another thread may read. Microseconds: records are shared, not copied."""
+        copy = Statistics(window_s=self._window_s)
+        copy._rings = {name: ring.copy() for name, ring in self._rings.items()}
+        copy._sources, copy._outcomes, copy._tokens = (
+            counter.copy() for counter in (self._sources, self._outcomes, self._tokens)
+        )
+        copy._requests, copy._decode_ms = self._requests, self._decode_ms
+        return copy
 
     def recent(self, now: float, count: int = 50) -> list[StageRecord]:
         """The newest timed requests within the window, newest first."""
@@ -105,6 +116,6 @@ class Statistics:
 def _times(records: Sequence[StageRecord]) -> dict[str, object]:
     stages = {}
     for stage in STAGES:
-        values = [float(getattr(record, f"{stage}_ms")) for record in records]
-        stages[stage] = {name: round(percentile(values, q), 3) for name, q in QUANTILES}
+        ordered = sorted(float(getattr(record, f"{stage}_ms")) for record in records)
+        stages[stage] = {name: round(_ranked(ordered, q), 3) for name, q in QUANTILES}
     return {"count": len(records), "ms": stages}

@@ -34,12 +34,15 @@ from .completing import Attempt, Completer
 from .context_join import ContextJoin
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
 from .outcomes import Outcomes
+from .publish import Figures, Publisher
+from .recorder import Recorder
 from .types import Answer, Query
 
 logger = logging.getLogger(__name__)
 
 CANCEL_GRACE_S = 0.06
-"""A cancelled request whose text has begun to come may be joined by the next key for this long."""
+PREFILL_GRACE_S = 0.03
+"""A cancelled request's work may be joined by the next key for this long, while text comes and before it does."""
 
 
 class Service:
@@ -55,7 +58,9 @@ class Service:
         index_cache: Callable[[], Cache | None] = lambda: None,
     ) -> None:
         self.settings, self._clock = settings, clock
-        self.brain = Brain(opener, show, status)
+        self.recorder = Recorder(settings.record, clock)
+        self.publisher: Publisher | None = None
+        self.brain = Brain(self.recorder.watching(opener), show, status)
         self.documents = DocumentSet()
         self.store = SuggestionStore(clock)
         self.statistics = Statistics()
@@ -74,6 +79,7 @@ class Service:
     def configure(self, settings: Settings) -> None:
         """New settings; a change that concerns the engine restarts it at the next document or request."""
         old, self.settings = self.settings, settings
+        self.recorder.configure(settings.record)
         if (old.model, old.engine, old.model_dir) != (settings.model, settings.engine, settings.model_dir):
             self._restart = asyncio.ensure_future(self.restart_engine())
         self.context.configure(settings, self.roots)
@@ -100,6 +106,9 @@ class Service:
         for state in self.documents:
             state.stop_generation()
         await self.context.close()
+        await self.recorder.close()
+        if self.publisher is not None:
+            await self.publisher.close()
         await self.brain.stop()
 
     def _start(self) -> None:
@@ -122,6 +131,7 @@ class Service:
         self._start()
         if not self.context.secret(document.uri):
             self._ahead.opened(state, self.settings)
+            self.recorder.opened(document)
 
     def change(self, uri: str, changes: Iterable[Change], encoding: Encoding, version: int) -> bool:
         """Apply an editor's changes. False if the document is not open (the changes are ignored)."""
@@ -132,6 +142,8 @@ class Service:
         edits = state.change(changes, encoding, version, self._clock())
         self.context.changed(old, state.document, edits, anchor)
         self._ahead.typed(state)
+        if self.recorder.on and not self.context.secret(uri):
+            self.recorder.changed(old, state.document, edits)
         self.outcomes.changed(state.document)
         return True
 
@@ -146,6 +158,7 @@ class Service:
         if state is not None:
             state.stop_generation()
             self.context.closed(uri)
+            self.recorder.closed(uri)
 
     def watched(self, uris: Sequence[str]) -> None:
         """Files of the workspace were written, created or deleted outside of the editor's documents."""
@@ -168,6 +181,7 @@ class Service:
         if state is not None and offset >= 0 and not self.context.secret(uri):
             state.cursor = offset
             self._ahead.moved(state, self.settings)
+            self.recorder.moved(state.document, offset)
 
     # -- requests ----------------------------------------------------------------------------------------
 
@@ -178,11 +192,13 @@ class Service:
         started = self._clock()
         record = StageRecord(request=number, read_ms=(started - query.received) * 1000)
         overtaken = self._overtake(uri)
+        if self.recorder.on and not self.context.secret(uri):
+            self.recorder.asked(query, number)
         try:
             answer = await self._answer(query, record, overtaken)
         except asyncio.CancelledError:
             self._cancelled(uri, overtaken)
-            self.statistics.add(replace(record, outcome="cancelled", total_ms=self._since(query)), self._clock())
+            self._count(Answer((), replace(record, outcome="cancelled", total_ms=self._since(query))))
             raise
         except LspCompleteError as error:
             outcome = "unavailable" if isinstance(error, EngineUnavailable) else "error"
@@ -193,10 +209,24 @@ class Service:
         finally:
             if self._waiting.get(uri) is overtaken:
                 del self._waiting[uri]
-        stages = self._finished(answer.stages, query)
-        self.statistics.add(stages, self._clock())
+        answer = replace(answer, stages=self._finished(answer.stages, query))
+        self._count(answer)
         self.outcomes.answered(query, answer.suggestions)
-        return replace(answer, stages=stages)
+        return answer
+
+    def _count(self, answer: Answer) -> None:
+        self.statistics.add(answer.stages, self._clock())
+        self.recorder.answered(answer.stages.request, answer)
+        if self.publisher is not None:
+            self.publisher.noted()
+
+    def figures(self) -> Figures:
+        """What this server tells of itself, for the publisher."""
+        model = self.brain.model.name if self.brain.model is not None else ""
+        roots = tuple(map(str, self.roots))
+        return Figures(
+            self.statistics.frozen(), self._clock(), self.outcomes.snapshot(), len(self.documents), model, self.brain.problem, roots
+        )  # fmt: skip
 
     def _overtake(self, uri: str) -> asyncio.Future[None]:
         """Answer the document's older request now; returns the future that a newer one will resolve."""
@@ -238,12 +268,12 @@ class Service:
         return answer
 
     def _cancelled(self, uri: str, overtaken: asyncio.Future[None]) -> None:
-        """The client cancelled: stop at once in prefill; where text has begun to come, give the next key a moment."""
+        """The client cancelled: stop the work unless the next key's request joins it within a moment."""
         state = self.documents.get(uri)
         if state is None or state.generation is None or overtaken.done():
             return
         generation = state.generation
-        if not generation.partial or not generation.running:
+        if not generation.running:
             state.stop_generation()
             return
 
@@ -251,7 +281,8 @@ class Service:
             if state.generation is generation and uri not in self._waiting:
                 state.stop_generation()
 
-        asyncio.get_running_loop().call_later(CANCEL_GRACE_S, unless_joined)
+        grace = CANCEL_GRACE_S if generation.partial else PREFILL_GRACE_S
+        asyncio.get_running_loop().call_later(grace, unless_joined)
 
     def _scenario(self, state: OpenDocument, query: Query) -> str:
         if query.trigger == "explicit":
@@ -280,6 +311,7 @@ class Service:
     def accepted(self, suggestion_id: str) -> None:
         """The user accepted a suggestion."""
         uri = self.outcomes.accepted(suggestion_id)
+        self.recorder.became(suggestion_id, "accepted")
         state = self.documents.get(uri) if uri else None
         if state is not None:
             state.accepted_at = self._clock()
@@ -287,10 +319,12 @@ class Service:
     def shown(self, suggestion_id: str) -> None:
         """The editor showed a suggestion."""
         self.outcomes.shown(suggestion_id)
+        self.recorder.became(suggestion_id, "shown")
 
     def partially_accepted(self, suggestion_id: str, length: int) -> None:
         """The user accepted the first `length` UTF-16 units of a suggestion."""
         self.outcomes.partially_accepted(suggestion_id, length)
+        self.recorder.became(suggestion_id, "partly", length)
 
     async def stats(self) -> dict[str, object]:
         """Statistics of this server and of its engine; plain JSON values."""

@@ -45,7 +45,7 @@ EVENTS: tuple[Event, ...] = (
     Changed(1.0, 0, ((4, 5, "12"), (6, 6, "3")), 3),
     Moved(1.0, 0, 7),
     Asked(1.5, 0, 1, 7),
-    Prompted(1.6, 1, (1, 2, 3), "x = 123"),
+    Prompted(1.6, 1, (1, 2, 3), text="x = 123"),
     Answered(2.0, 1, ((7, 7, " + 1"),), {"total_ms": 0.5, "outcome": "shown"}),
     Became(3.0, 1, "accepted"),
     Closed(4.0, 0),

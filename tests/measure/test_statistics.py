@@ -95,3 +95,13 @@ def test_ratios_and_refusals() -> None:
         paired([], random.Random(1))
     with pytest.raises(ValueError, match="label"):
         paired(pairs, random.Random(1), clusters=[1])
+
+
+def test_a_frozen_copy_stays_as_it_was() -> None:
+    statistics = Statistics()
+    statistics.add(record(1), now=1)
+    copy = statistics.frozen()
+    before = copy.snapshot(2)
+    assert before == statistics.snapshot(2)
+    statistics.add(record(2, outcome="empty"), now=2)
+    assert copy.snapshot(2) == before != statistics.snapshot(2) and len(copy.recent(2)) == 1
