@@ -157,6 +157,9 @@ def _add_speculation(benches: Any) -> None:
     parser.add_argument("--points", type=int, default=120, metavar="N", help="places (default 120)")
     parser.add_argument("--max-tokens", type=int, default=48, metavar="N", help="tokens each (default 48)")
     parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="of each (default 1)")
+    parser.add_argument(
+        "--gpu-layers", type=int, default=0, metavar="N", help="layers on the GPU, -1 for all (default 0)"
+    )
     parser.add_argument("--no-proposers", action="store_true", help="leave out the proposers one by one")
     parser.add_argument(
         "--files", nargs="+", type=Path, default=[], metavar="FILE", help="instead of the pinned files"
@@ -177,6 +180,7 @@ def run_speculation(arguments: argparse.Namespace) -> dict[str, Any]:
         repetitions=arguments.repetitions,
         seed=arguments.seed,
         per_proposer=not arguments.no_proposers,
+        gpu_layers=arguments.gpu_layers,
         files=tuple(arguments.files),
     )
     result = bench_speculation.run(options)

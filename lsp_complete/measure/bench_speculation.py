@@ -21,15 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.adaptive import Adaptive, Length
-from ..engine.api import Completion, CompletionRequest, Engine, StopRules
+from ..engine.api import Completion, CompletionRequest, Engine, ModelInfo, StopRules
 from ..engine.backend import PieceTable
 from ..engine.batchcost import BatchCost
 from ..engine.draftmodel import DraftModel, draft_problem
-from ..engine.local import LocalEngine, load_llama
+from ..engine.local import BackendFactory, LocalEngine, load_llama
 from ..engine.options import EngineOptions
 from ..engine.speculate import Speculator
 from ..errors import ModelError
 from ..models.installed import resolve
+from ..service.planning import LoadedModel
 from ..service.startup import load_model
 from .bench_speculation_points import BACK_TOKENS, Point, make_points
 from .bench_speculation_report import Run, Runs, report, variant_report
@@ -50,7 +51,8 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
 class SpeculationOptions:
     """models: names or files, the last one's figures stand at the top. draft: a draft model for the last one.
 
-    per_proposer: also measure each source alone, on the last model. files: instead of the pinned ones.
+    per_proposer: also measure each source alone, on the last model. gpu_layers: −1 puts all of a model on the GPU.
+    files: instead of the pinned ones.
     """
 
     models: tuple[str, ...]
@@ -60,6 +62,7 @@ class SpeculationOptions:
     repetitions: int = 1
     seed: int = 1
     per_proposer: bool = True
+    gpu_layers: int = 0
     files: tuple[Path, ...] = ()
 
 
@@ -171,59 +174,75 @@ def variant_names(options: SpeculationOptions, last: bool) -> list[str]:
     return names
 
 
+Describe = Callable[[Path, ModelInfo], LoadedModel]
+"""Vocabulary and prompt format of a loaded model."""
+
+
 async def measure_model(
-    name: str, options: SpeculationOptions, sources: Sequence[Source], last: bool, say: Callable[[str], None]
+    path: Path,
+    draft_path: Path | None,
+    options: SpeculationOptions,
+    sources: Sequence[Source],
+    last: bool,
+    say: Callable[[str], None],
+    factory: BackendFactory = load_llama,
+    describe: Describe = load_model,
 ) -> dict[str, Any]:
     """Load one model, measure all points, let go of it. Raises ModelError."""
-    path = resolve(name)
-    names = variant_names(options, last)
-    draft = load_llama(_engine_options(resolve(options.draft))) if last and options.draft else None
-    cost = BatchCost()
-    switch = Switch(cost)
-    engine = LocalEngine(_engine_options(path), proposer=switch)
+    draft = factory(_engine_options(draft_path, options)) if draft_path is not None else None
+    switch = Switch(BatchCost(options.gpu_layers != 0))
+    engine = LocalEngine(_engine_options(path, options), factory, switch)
     try:
         info = await engine.info()
-        model = await asyncio.to_thread(load_model, path, info)
-        vocab: Any = model.tokenizer
+        model = await asyncio.to_thread(describe, path, info)
+        vocab: Any = model.tokenizer  # a `Vocab` serves both sides
         if draft is not None:
             problem = draft_problem(vocab, info.vocab_size, draft.vocab, draft.info.vocab_size)
             if problem:
-                raise ModelError(f"{options.draft} cannot be the draft model of {name}. {problem}")
-        specs = make_speculators(
-            names, vocab, info.vocab_size, cost, None if draft is None else DraftModel(draft)
-        )
+                raise ModelError(f"{options.draft} cannot be the draft model of {path.name}. {problem}")
+        second = None if draft is None else DraftModel(draft)
+        specs = make_speculators(variant_names(options, last), vocab, info.vocab_size, switch.cost, second)
         points = make_points(sources, options.points, model, options.seed, options.max_tokens)
+        if not points:
+            raise ValueError("no completion points: the files have no lines that can be taken out")
         tokens = {s.name: model.tokenizer.tokenize(s.text) for s in sources}
         all_runs: list[Runs] = []
         for turn, point in enumerate(points):
             for spec in specs.values():
                 feed_store(spec, tokens, point.source)
-            all_runs.append(
-                await measure_point(
-                    engine, switch, specs, point, options.max_tokens, options.repetitions, turn
-                )
+            measured = measure_point(
+                engine, switch, specs, point, options.max_tokens, options.repetitions, turn
             )
+            all_runs.append(await measured)
             if (turn + 1) % 10 == 0 or turn + 1 == len(points):
                 gain = variant_report("all", all_runs, all_runs)["gain"]
                 say(f"{path.stem}: {turn + 1}/{len(points)} points, gain {gain:.3f}")
-        return {"batch_cost": cost.table(), **report(points, all_runs, specs)}
+        costs = {str(n): ratio for n, ratio in switch.cost.table().items()}
+        return {"batch_cost": costs, **report(points, all_runs, specs)}
     finally:
         await engine.close()
         if draft is not None:
             draft.close()
 
 
-def _engine_options(path: Path) -> EngineOptions:
-    return EngineOptions(str(path), context=2048, slots=1, host_cache_bytes=0)
+def _engine_options(path: Path, options: SpeculationOptions) -> EngineOptions:
+    return EngineOptions(str(path), context=2048, slots=1, host_cache_bytes=0, gpu_layers=options.gpu_layers)
 
 
 def run(options: SpeculationOptions) -> dict[str, Any]:
-    """The whole benchmark; progress on standard error. Raises ModelError, DownloadError, OSError."""
+    """The whole benchmark; progress on standard error. Raises ModelError, DownloadError, OSError, ValueError."""
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
+    paths = [resolve(name) for name in options.models]
+    draft = resolve(options.draft) if options.draft else None
     sources = load_files(options.files) if options.files else load_corpus(say)
     models = {}
-    for number, name in enumerate(options.models):
-        last = number == len(options.models) - 1
-        models[resolve(name).stem] = run_to_end(measure_model(name, options, sources, last, say))
-    top = list(models.values())[-1] if models else {}
-    return {"model": list(models)[-1], **{k: v for k, v in top.items() if k != "variants"}, "models": models}
+    for path in paths:
+        last = path is paths[-1]
+        work = measure_model(path, draft if last else None, options, sources, last, say)
+        models[path.stem] = run_to_end(work)
+    top = models[paths[-1].stem]
+    return {
+        "model": paths[-1].stem,
+        **{k: v for k, v in top.items() if k != "variants"},
+        "models": models,
+    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +16,15 @@ from lsp_complete.engine.batchcost import BatchCost
 from lsp_complete.engine.draftmodel import DraftModel
 from lsp_complete.engine.local import LocalEngine
 from lsp_complete.engine.options import EngineOptions
+from lsp_complete.errors import ModelError
+from lsp_complete.measure import bench, bench_speculation
 from lsp_complete.measure.bench_speculation import (
     VARIANTS,
     SpeculationOptions,
     Switch,
     feed_store,
     make_speculators,
+    measure_model,
     measure_point,
     variant_names,
 )
@@ -161,3 +166,69 @@ async def test_all_variants_over_the_toy_model() -> None:
     store = specs["all"].store
     assert store is not None and store.after(encode("publ"), 2) == list(encode("ic"))
     assert store.after(encode("secr"), 2) == []
+
+
+class Toy(Bytes, FakeVocab):
+    """Tokenizer and piece table in one, as the real vocabulary is."""
+
+    def piece(self, token: int) -> bytes:
+        return FakeVocab.piece(self, token)
+
+
+async def test_a_model_with_its_draft_from_files_to_figures() -> None:
+    backends: list[FakeBackend] = []
+
+    def factory(options: EngineOptions) -> FakeBackend:
+        backends.append(FakeBackend(context=2048, slots=1, brain=habitual_brain))
+        return backends[-1]
+
+    said: list[str] = []
+    options = SpeculationOptions(("m",), draft="d", points=2, max_tokens=16)
+    toy = replace(MODEL, tokenizer=Toy())
+    result = await measure_model(
+        Path("m.gguf"), Path("d.gguf"), options, [SOURCE], True, said.append, factory, lambda path, info: toy
+    )
+    assert said and said[0].startswith("m: 2/2 points, gain ")
+    assert set(result["variants"]) == set(VARIANTS) and result["identical"] == 1.0 and result["n"] == 2
+    assert set(result["batch_cost"]) == {"1", "2", "4", "8", "16"} and "draft_model" in result
+    assert dict(bench.flatten(result))["variants.all.gain"] == result["gain"]
+    assert len(backends) == 2 and all(backend.closed for backend in backends)
+
+
+async def test_a_draft_model_of_another_vocabulary_is_refused_and_let_go() -> None:
+    backends: list[FakeBackend] = []
+
+    def factory(options: EngineOptions) -> FakeBackend:
+        backend = FakeBackend(context=2048, slots=1)
+        if not backends:  # the draft is loaded first
+            backend.vocab._pieces[97] = b"?"
+        backends.append(backend)
+        return backend
+
+    with pytest.raises(ModelError, match=r"m\.gguf.*another text"):
+        await measure_model(
+            Path("m.gguf"), Path("d.gguf"), SpeculationOptions(("m",), "d"), [SOURCE], True, print, factory,
+            lambda path, info: replace(MODEL, tokenizer=Toy()),
+        )  # fmt: skip
+    assert len(backends) == 2 and all(backend.closed for backend in backends)
+
+
+def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[SpeculationOptions] = []
+
+    def run(options: SpeculationOptions) -> dict[str, object]:
+        seen.append(options)
+        return {"model": "b", "gain": 1.2, "models": {}}
+
+    monkeypatch.setattr(bench_speculation, "run", run)
+    parser = argparse.ArgumentParser()
+    bench.add_parser(parser.add_subparsers())
+    line = "bench speculation --model a b --draft a --points 7 --repetitions 3 --no-proposers --seed 5 --json"
+    arguments = parser.parse_args(line.split())
+    assert arguments.run(arguments) == 0
+    (options,) = seen
+    assert options == SpeculationOptions(("a", "b"), "a", points=7, repetitions=3, seed=5, per_proposer=False)
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["bench"], printed["model"], printed["gain"], printed["repetitions"]) == (
+        "speculation", "b", 1.2, 3,
+    )  # fmt: skip
