@@ -5,7 +5,7 @@ constructor, fields and the signatures of its members, then fewer of them, then 
 comment while there is room: a name costs two tokens, an invented one costs the user's trust.
 
 Rules:
-- Signatures are folded into one line where they fit; indentation is that of a fresh file.
+- Signatures are folded into one line and never cut; indentation is that of a fresh file.
 - How a language elides a body and writes comments comes from its facts; nothing here names a language.
 - Forms get shorter, and equal ones are joined. Pure; bad text gives odd text, never an error.
 """
@@ -63,7 +63,7 @@ def one_line(symbol: Symbol) -> str:
     text = elided(symbol, facts)
     if symbol.summary and len(text) + len(symbol.summary) + 4 < MAX_LINE:
         text += "  " + comment(facts, symbol.summary)
-    return cut(text) + "\n"
+    return text + "\n"
 
 
 def _unique(forms: Sequence[str]) -> tuple[str, ...]:
@@ -101,12 +101,12 @@ def _placed(lines: Sequence[str], indent: str, *, closes: bool) -> str:
 def function_forms(symbol: Symbol) -> tuple[str, ...]:
     """Signature and first lines, signature and sentence, signature alone."""
     line = one_line(symbol)
-    return _unique((head(symbol), line, cut(elided(symbol, facts_of(symbol.language))) + "\n"))
+    return _unique((head(symbol), line, elided(symbol, facts_of(symbol.language)) + "\n"))
 
 
 def short_forms(symbol: Symbol) -> tuple[str, ...]:
     """One line with its sentence, one line without."""
-    return _unique((one_line(symbol), cut(elided(symbol, facts_of(symbol.language))) + "\n"))
+    return _unique((one_line(symbol), elided(symbol, facts_of(symbol.language)) + "\n"))
 
 
 def is_constructor(member: Symbol, cls: Symbol) -> bool:
@@ -154,7 +154,7 @@ class _Class:
         inside = [one_line(m).strip() for m in fields]
         for maker in makers:
             inside += self._maker(maker, attributes)
-        inside += [(one_line(m) if doc else cut(elided(m, self._facts))).strip() for m in methods]
+        inside += [(one_line(m) if doc else elided(m, self._facts)).strip() for m in methods]
         names = list(dict.fromkeys(m.name for m in left if m.name))[:16]
         if names:
             inside.append(comment(self._facts, ", ".join(names)))
@@ -163,16 +163,19 @@ class _Class:
         header = folded(self._cls.signature) + (" {" if self._braces else "")
         if doc and self._cls.summary:
             header += "  " + comment(self._facts, self._cls.summary)
-        lines = [cut(header), *(self._indent + cut(line) for line in inside), *(["}"] if self._braces else [])]
+        lines = [header, *(self._indent + line for line in inside), *(["}"] if self._braces else [])]
         return "".join(f"{line}\n" for line in lines)
 
     def _maker(self, maker: Symbol, attributes: bool) -> list[str]:
         """The constructor, with what it sets on the object."""
-        line = cut(elided(maker, self._facts)).strip()
+        line = elided(maker, self._facts).strip()
         if not attributes or not self._cls.attributes or self._braces:
             return [line]
-        given = [
-            f"{self._indent}{name}{': ' + annotation if annotation else ''} = {value}".rstrip()
-            for name, annotation, value in self._cls.attributes[:MAX_FIELDS]
-        ]
+        given = [self._indent + _set(*attribute) for attribute in self._cls.attributes[:MAX_FIELDS]]
         return [folded(maker.signature), *given]
+
+
+def _set(name: str, annotation: str, value: str) -> str:
+    """What a method sets on its object, in one line; a value that goes on in the next line is left out."""
+    whole = bool(value) and value[-1] not in "([{,\\+-*/|&" and value.count("(") == value.count(")")
+    return f"{name}{': ' + annotation if annotation else ''} = {value if whole and len(value) <= 48 else '...'}"

@@ -22,6 +22,7 @@ from .symbol import ImportLine, Symbol
 MAX_CALLS = 12
 MAX_CALLERS = 3
 MAX_DEPTH = 3
+MAX_RECEIVERS = 80
 _SELF = frozenset({"self", "this", "cls", "Self", "$this"})
 _SUPER = frozenset({"super", "base", "parent"})
 
@@ -75,6 +76,7 @@ class Wants:
         self.place, self._ask = place, lookups
         self.found: dict[tuple[str, str], Want] = {}
         self._bound = {name: line for line in place.imports for name in line.binds}
+        self._types: dict[tuple[str, ...], list[Symbol]] = {}
         self._own_by_name: dict[str, list[Symbol]] = {}
         for symbol in place.own:
             self._own_by_name.setdefault(symbol.name, []).append(symbol)
@@ -186,10 +188,16 @@ class Wants:
         hits.sort(key=lambda s: (s.path != symbol.path, -shared_folders(s.path, symbol.path), s.path))
         return hits[:1]
 
-    def types_of(self, receiver: tuple[str, ...], depth: int = 0) -> list[Symbol]:
-        """Classes that `a.b.c` may be an object of (or be itself)."""
-        if not receiver or depth > MAX_DEPTH:
-            return []
+    def types_of(self, receiver: tuple[str, ...]) -> list[Symbol]:
+        """Classes that `a.b.c` may be an object of (or be itself). What is asked again while being found out is unknown:
+        code may well say that a is made from b and b from a."""
+        if receiver not in self._types:
+            self._types[receiver] = []
+            if receiver and len(self._types) <= MAX_RECEIVERS:
+                self._types[receiver] = self._find_types(receiver)
+        return self._types[receiver]
+
+    def _find_types(self, receiver: tuple[str, ...]) -> list[Symbol]:
         first, rest = receiver[0], receiver[1:]
         cls = self.place.enclosing_class
         if first in _SELF:
@@ -197,15 +205,15 @@ class Wants:
         elif first in _SUPER:
             found = self.bases(cls) if cls is not None else []
         else:
-            found = self._classes(first) or self._guessed(guess(first, self.place.scope), depth)
+            found = self._classes(first) or self._guessed(guess(first, self.place.scope))
         for name in rest:
-            found = [inner for outer in found for inner in self._attribute(outer, name, depth)][:2]
+            found = [inner for outer in found for inner in self._attribute(outer, name)][:2]
         return found
 
     def _classes(self, name: str) -> list[Symbol]:
         return [s for s in self.resolve(name) if s.role == "class"]
 
-    def _guessed(self, what: Guess, depth: int) -> list[Symbol]:
+    def _guessed(self, what: Guess) -> list[Symbol]:
         for name in what.types:
             if found := self._classes(name):
                 return found
@@ -213,7 +221,7 @@ class Wants:
             *receiver, name = what.made_by
             if tuple(receiver) and receiver[0] == name:
                 return []
-            for made in self.resolve(name, tuple(receiver)) if depth < MAX_DEPTH else ():
+            for made in self.resolve(name, tuple(receiver)):
                 if made.role == "class":
                     return [made]
                 for returns in returned(made.signature):
@@ -222,7 +230,7 @@ class Wants:
                         return found
         return []
 
-    def _attribute(self, cls: Symbol, name: str, depth: int) -> list[Symbol]:
+    def _attribute(self, cls: Symbol, name: str) -> list[Symbol]:
         """Classes of an attribute of a class: by field, by what its methods set, by the constructor's annotation."""
         for member in self.members(cls):
             if member.name == name:

@@ -146,12 +146,12 @@ def sized(
     low, high = 1, max(1, min(line, 2_000))
     while low < high:
         middle = (low + high + 1) // 2
-        if len(ids_of(buffer.line_start(line - middle), cursor)) <= left:
+        start = choose(buffer, cursor, replace(window, lines_above=middle, anchor_lines=0)).window_start
+        if len(ids_of(start, cursor)) <= left:  # the head of a window goes back to a boundary: count from there
             low = middle
         else:
             high = middle - 1
-    anchor_lines = min(window.anchor_lines, low)
-    return replace(window, lines_above=low, lines_below=below, anchor_lines=anchor_lines)
+    return replace(window, lines_above=low, lines_below=below, anchor_lines=min(window.anchor_lines, low))
 
 
 def plan_fresh(
