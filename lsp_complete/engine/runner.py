@@ -25,6 +25,7 @@ from lsp_complete.engine.job import Job
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.proposer import Proposer
 from lsp_complete.engine.schedule import may_preempt
+from lsp_complete.engine.speculate import Speculator
 from lsp_complete.engine.state import State, check_at_rest, fail_job, make_state, save_one, vacate
 from lsp_complete.errors import EngineUnavailable, LspCompleteError, RequestFailed
 
@@ -148,6 +149,7 @@ class Runner:
             "running": len(state.seated),
             "tokens": state.table.used_tokens(),
             "rates": asdict(state.rates),
+            "speculation": _speculation(state),
             "disk_cache": {"entries": 0 if state.disk is None else len(state.disk)},
             "host_cache": {"entries": len(state.cache), "bytes": state.cache.bytes},
         }
@@ -251,6 +253,13 @@ class Runner:
         check_at_rest(state)
         self._state = None
         state.backend.close()
+
+
+def _speculation(state: State) -> dict[str, object]:
+    """Batch costs in single-token steps, and tokens proposed and accepted by kind."""
+    costs = {str(size): ratio for size, ratio in state.costs.table().items()}
+    kinds = state.proposer.report() if isinstance(state.proposer, Speculator) else {}
+    return {"batch_cost": costs, "kinds": kinds}
 
 
 def _settle(future: asyncio.Future[object], result: object) -> None:

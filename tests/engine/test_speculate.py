@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from lsp_complete.engine.adaptive import PRIORS
 from lsp_complete.engine.api import CompletionRequest, StopRules
 from lsp_complete.engine.backend import Floats
 from lsp_complete.engine.draftmodel import SPARE_TOKENS, DraftModel, draft_problem
+from lsp_complete.engine.local import LocalEngine
+from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.speculate import HEADS, SEATS, Speculator, from_drafts
 from tests.engine.fake_backend import EOG, SIZE, SPECIAL, FakeBackend, FakeVocab, encode, noisy_brain
 from tests.engine.harness import Harness
@@ -108,6 +111,10 @@ def test_noise_is_hardly_ever_speculated_on() -> None:
     for n in range(40):
         h.complete(ask(f"{n}ab ab ab", max_tokens=48))
     assert h.state.counters.drafted < 0.05 * h.state.counters.decoded
+    decoding = [batch[0] for batch in h.backend.batches if batch[0].outputs == len(batch[0].tokens)]
+    cost = sum(spec.cost.ratio(len(segment.tokens)) for segment in decoding)
+    plain = h.state.counters.decoded - 40  # a request's first token comes with its prompt
+    assert cost < 1.03 * plain, f"slower than plain by more than 3 %, learning included: {cost} {plain}"
 
 
 def test_many_requests_at_once_and_a_memory_that_cannot_go_back() -> None:
@@ -272,3 +279,15 @@ def test_a_draft_model_keeps_what_both_share() -> None:
     assert model.behind(encode("abcdefXYZ")) == 1
     assert [len(batch[0].tokens) for batch in backend.batches] == [8, 2]
     assert model.after(encode("a" * 600), 4) == []  # does not fit its context
+
+
+async def test_the_engine_reports_what_speculation_did() -> None:
+    engine = LocalEngine(
+        EngineOptions("fake", context=512, slots=2, n_batch=64), lambda o: FakeBackend(brain=habitual_brain)
+    )
+    assert (await engine.complete(ask("x = foo\n" * 5, max_tokens=60))).timing.accepted > 0
+    speculation = (await engine.stats())["speculation"]
+    await engine.close()
+    assert isinstance(speculation, dict) and json.loads(json.dumps(speculation)) == speculation
+    assert set(speculation["batch_cost"]) == {"1", "2", "4", "8", "16"}
+    assert sum(kind["accepted"] for kind in speculation["kinds"].values()) > 0
