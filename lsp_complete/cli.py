@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("lsp_complete.commands.config", "print the settings in force and where each comes from"),
     "doctor": ("lsp_complete.doctor", "check this installation and measure this machine"),
     "stats": ("lsp_complete.commands.stats", "show latency, hit rates and engines of this user's servers"),
+    "dashboard": ("lsp_complete.commands.dashboard", "show the figures as a local page, until Ctrl-C"),
     "replay": ("lsp_complete.measure.replay", "replay recorded sessions and compare runs"),
     "bench": ("lsp_complete.measure.bench", "measure speed and quality"),
     "version": ("lsp_complete.commands.version", "print the versions that matter in a report"),
