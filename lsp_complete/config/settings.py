@@ -213,7 +213,7 @@ class DashboardSettings(_Group):
     """The local page of figures."""
 
     port: int = _option(
-        0, "Loopback port of the dashboard; 0 turns it off", scope="own", sensitive=True, ge=0, le=65535
+        0, "Loopback port of `lsp-complete dashboard`; 0 picks a free one", scope="own", sensitive=True, ge=0, le=65535
     )
 
 
