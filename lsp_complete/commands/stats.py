@@ -141,4 +141,10 @@ def _rates(server: Mapping[str, Any]) -> str:
     done = server.get("server", {})
     rates = done.get("hit_rates", {})
     words = [f"{name.replace('_', ' ')} {share:.0%}" for name, share in rates.items()]
-    return "  hits: " + ", ".join(words) + f"; decoding {done.get('decode_tps', 0):.0f} tokens/s"
+    breaks = sorted(done.get("reuse_breaks", {}).items(), key=lambda item: -item[1])
+    told = (
+        "\n  prompts evaluated again because of: " + ", ".join(f"{why} {count}" for why, count in breaks)
+        if breaks
+        else ""
+    )
+    return "  hits: " + ", ".join(words) + f"; decoding {done.get('decode_tps', 0):.0f} tokens/s" + told

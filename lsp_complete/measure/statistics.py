@@ -22,6 +22,7 @@ STAGES = ("read", "syntax", "context", "tokenize", "queue", "prefill", "decode",
 SCENARIOS = ("new_file", "editing", "cross_file", "after_accept", "explicit")
 TIMED_OUTCOMES = frozenset({"shown", "empty", "held_back"})
 RING = 512
+MAX_BREAKS = 32
 WINDOW_S = 1800.0
 QUANTILES = (("p50", 0.50), ("p95", 0.95), ("p99", 0.99))
 
@@ -51,6 +52,7 @@ class Statistics:
         self._sources: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
+        self._breaks: Counter[str] = Counter()
         self._requests = 0
         self._decode_ms = 0.0
 
@@ -62,6 +64,8 @@ class Statistics:
         for name in ("prompt_tokens", "reused", "restored", "evaluated", "decoded", "drafted", "accepted"):
             self._tokens[name] += getattr(record, name)
         self._decode_ms += record.decode_ms
+        if record.reuse_break and (record.reuse_break in self._breaks or len(self._breaks) < MAX_BREAKS):
+            self._breaks[record.reuse_break] += 1
         if record.outcome in TIMED_OUTCOMES:
             bucket = record.scenario if record.scenario in SCENARIOS else "other"
             self._rings[bucket].append((now, record))
@@ -70,8 +74,8 @@ class Statistics:
         """A copy that another thread may read. Microseconds: records are shared, not copied."""
         copy = Statistics(window_s=self._window_s)
         copy._rings = {name: ring.copy() for name, ring in self._rings.items()}
-        copy._sources, copy._outcomes, copy._tokens = (
-            counter.copy() for counter in (self._sources, self._outcomes, self._tokens)
+        copy._sources, copy._outcomes, copy._tokens, copy._breaks = (
+            counter.copy() for counter in (self._sources, self._outcomes, self._tokens, self._breaks)
         )
         copy._requests, copy._decode_ms = self._requests, self._decode_ms
         return copy
@@ -98,6 +102,7 @@ class Statistics:
             "sources": dict(self._sources),
             "outcomes": dict(self._outcomes),
             "tokens": dict(self._tokens),
+            "reuse_breaks": dict(self._breaks),
             "window_s": self._window_s,
             "all": _times(everything) if everything else {},
             "scenarios": buckets,

@@ -97,6 +97,14 @@ def test_ratios_and_refusals() -> None:
         paired(pairs, random.Random(1), clusters=[1])
 
 
+def test_breaks_of_reuse_are_counted_within_bounds() -> None:
+    statistics = Statistics()
+    for number in range(100):
+        statistics.add(record(number, reuse_break=f"word{number % 50}" if number % 2 else ""), now=number)
+    breaks = statistics.snapshot(100)["reuse_breaks"]
+    assert isinstance(breaks, dict) and "" not in breaks and len(breaks) <= 32 and breaks["word1"] == 2
+
+
 def test_a_frozen_copy_stays_as_it_was() -> None:
     statistics = Statistics()
     statistics.add(record(1), now=1)
