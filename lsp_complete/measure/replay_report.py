@@ -119,7 +119,7 @@ def _distribution(walls: Sequence[Sequence[float]], names: tuple[str, str]) -> s
     lines = []
     for values, colour, name, row in zip(walls, _COLOURS, names, (0, 1), strict=True):
         ordered = sorted(values)
-        path = [f"{_x(0, most):.1f},{_y(0):.1f}"]
+        path = [f"{_x(0, most):.1f},{_y(0):.1f}", f"{_x(min(ordered[0], most), most):.1f},{_y(0):.1f}"]
         path += [
             f"{_x(min(v, most), most):.1f},{_y((i + 1) / len(ordered)):.1f}" for i, v in enumerate(ordered)
         ]
@@ -129,7 +129,7 @@ def _distribution(walls: Sequence[Sequence[float]], names: tuple[str, str]) -> s
         )
     axes = "".join(
         f'<text x="4" y="{_y(share) + 4:.0f}">{share:.0%}</text><line x1="{_LEFT}" x2="{_WIDTH}" y1="{_y(share):.0f}" y2="{_y(share):.0f}" stroke="#8884"/>'
-        for share in (0.0, 0.5, 0.95, 1.0)
+        for share in (0.0, 0.5, 0.95)
     )
     ticks = "".join(
         f'<text x="{_x(most * k / 4, most) - 10:.0f}" y="{_HEIGHT}">{most * k / 4:.0f} ms</text>'
