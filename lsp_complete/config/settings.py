@@ -156,7 +156,9 @@ class ContextSettings(_Group):
         0, "Longest prompt; 0 by model and measured speed", unit="tokens", ge=0, le=1 << 17
     )
     cross_file: bool = _option(
-        True, "Add outlines and definitions from other files of the workspace", scope="narrow"
+        False,
+        "Add outlines and definitions from other files of the workspace (off until `bench crossfile` has shown its gain)",
+        scope="narrow",
     )
     layout: Literal["anchored", "standard"] = _option(
         "anchored", "Prompt layout; standard is healed prefix-suffix-middle, for comparison"

@@ -236,8 +236,9 @@ async def test_a_key_that_agrees_joins_the_work_in_flight() -> None:
         assert len(engine.calls) == 1
 
 
-async def test_a_key_joins_work_that_has_not_said_anything_yet() -> None:
+async def test_a_key_joins_work_that_has_not_said_anything_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Evaluating a prompt must get done however quickly one types, also where the client cancels at each key."""
+    monkeypatch.setattr("lsp_complete.service.core.PREFILL_GRACE_S", 60.0)  # the clock plays no part in this test
     engine = ScriptedEngine([b"value * 2"], hold=True)
     async with session(engine) as (client, server, _):
         client.open(URI, "python", CODE)
