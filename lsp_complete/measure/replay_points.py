@@ -47,8 +47,9 @@ class _Place:
     now: int
 
 
-def points(recording: Recording) -> tuple[Point, ...]:
-    """All places, in order. Raises RecordingError for a recording that contradicts itself."""
+def points(recording: Recording, limit: int = 0) -> tuple[Point, ...]:
+    """The places in order, at most `limit` (0: all). O(places × edits). Raises RecordingError for a recording that
+    contradicts itself."""
     own = any(isinstance(event, Asked) for event in recording.events)
     state, places = Texts(), list[_Place]()
     for index, event in enumerate(recording.events):
@@ -58,7 +59,7 @@ def points(recording: Recording) -> tuple[Point, ...]:
                 if place.doc == event.doc:
                     place.now = carried(place.now, event.edits)
         asked = _asked(event, own)
-        if asked is not None:
+        if asked is not None and (not limit or len(places) < limit):
             doc, offset, trigger = asked
             offset = min(offset, len(state.text[doc]))
             places.append(_Place(index, doc, offset, trigger, offset))

@@ -136,7 +136,8 @@ async def _play(
     client, state = running.client, Texts()
     uris: dict[int, str] = {}
     here: dict[int, list[Point]] = {}
-    for point in points(recording):
+    left = max(0, options.limit - len(asked))
+    for point in points(recording, left) if left or not options.limit else ():
         here.setdefault(point.event, []).append(point)
     clock, before = perf_counter(), 0.0
     for index, event in enumerate(recording.events):
@@ -154,7 +155,7 @@ async def _play(
         elif isinstance(event, Closed) and event.doc in uris:
             client.close(uris.pop(event.doc))
         for point in here.get(index, ()):
-            if (not options.limit or len(asked) < options.limit) and point.doc in uris:
+            if point.doc in uris:
                 await _ask(client, uris[point.doc], title, point, state, options.rhythm, asked)
     if options.rhythm:
         await asyncio.gather(*(each.answer for each in asked))

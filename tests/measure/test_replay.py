@@ -98,6 +98,7 @@ def test_what_was_wanted_is_what_stands_there_finally() -> None:
     assert [p.offset for p in found] == list(range(8, 16))
     assert found[0].line == "x = 12" and found[0].rest == " = 12\ny"
     assert found[-1].line == "y" and found[-1].rest == ""
+    assert points(typed("x = 12\ny", "# head\n"), 3) == found[:3]
 
 
 def test_a_place_is_carried_through_later_edits() -> None:
@@ -274,6 +275,11 @@ def test_a_run_through_a_server(
 
 def test_a_limit_types_the_rest(tmp_path: Path, fake_options: Options, recording: Recording) -> None:
     assert replayed(recording, fake_options, tmp_path / "run", limit=3)["points"] == 3
+    started = fake_options(["total = price * count"])
+    both = {"one": recording, "two": recording}
+    for limit, points_asked in ((0, 44), (23, 23), (22, 22)):
+        chosen = ReplayOptions(command=started.command, variables=started.variables, limit=limit)
+        assert run(both, chosen, tmp_path / f"both{limit}")["points"] == points_asked
 
 
 def test_the_commands(
