@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -106,3 +107,18 @@ def test_what_is_missing_is_said(tmp_path: Path, home: Path) -> None:
         editor_files.filled("nothing", '"lsp-complete"', "x")
     with pytest.raises(LspCompleteError, match="--command"):
         editor.own_command([tmp_path / "lsp-complete"])
+
+
+def test_vscodes_settings_are_those_of_the_server() -> None:
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "gen-vscode", "--check"], check=False, timeout=60)
+    assert done.returncode == 0, "run scripts/gen-vscode"
+
+
+def test_vscodes_commands_are_declared_and_locked_packages_name_no_host() -> None:
+    folder = ROOT / "editors" / "vscode"
+    package = json.loads((folder / "package.json").read_text("utf-8"))
+    declared = {entry["command"].removeprefix("lspComplete.") for entry in package["contributes"]["commands"]}
+    source = (folder / "src" / "extension.ts").read_text("utf-8")
+    assert declared == set(re.findall(r'^    \["(\w+)",', source, re.MULTILINE))
+    assert '"resolved"' not in (folder / "package-lock.json").read_text("utf-8")
+    assert package["contributes"]["configuration"]["properties"]["lsp-complete.server.command"]["scope"] == "machine"

@@ -1,0 +1,115 @@
+"""Emacs in a terminal, with what `lsp-complete editor emacs --install` and `editor eglot --install` write for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from .sandbox import ROOT, Sandbox, program
+from .terminal import Terminal, terminal
+
+pytestmark = [pytest.mark.editor, pytest.mark.slow]
+
+QUIET = """
+(load "lsp-mode-autoloads" t t)
+(setq inhibit-startup-screen t make-backup-files nil auto-save-default nil create-lockfiles nil ring-bell-function #'ignore)
+(setq lsp-warn-no-matched-clients nil lsp-auto-guess-root t lsp-enable-snippet nil lsp-enable-file-watchers nil lsp-keep-workspace-alive nil)
+(setq-default indent-tabs-mode nil)
+"""
+
+
+@contextmanager
+def emacs(box: Sandbox, file: Path, name: str = "emacs") -> Iterator[Terminal]:
+    """Installed as the instructions say, with one file open and the engine ready."""
+    editor = program("emacs")
+    words = [sys.executable, "-m", "lsp_complete", "editor", name, "--install", "--command", str(box.server)]
+    done = subprocess.run(
+        words, check=True, capture_output=True, text=True, env={**box.environment(), "PYTHONPATH": str(ROOT)}, cwd=box.project
+    )
+    load = next(line for line in done.stdout.splitlines() if line.startswith("In init.el: ")).removeprefix("In init.el: ")
+    init = box.base / "init.el"
+    init.write_text(QUIET + load + "\n", "utf-8")
+    with terminal(box) as screen:
+        screen.start([editor, "-nw", "-Q", "-l", str(init), str(file)])
+        screen.shows(file.name)
+        screen.until(box.engine_ready, "the engine is ready")
+        yield screen
+
+
+def saved(screen: Terminal, path: Path) -> bytes:
+    screen.keys("C-x", "C-s")
+    screen.shows("Wrote")
+    return path.read_bytes()
+
+
+def test_ghost_text_from_typing_to_accepting(box: Sandbox) -> None:
+    path = box.write("a.py", "price = 1\n")
+    with emacs(box, path) as screen:
+        screen.keys("M->")
+        screen.text("total = pri")
+        screen.shows("total = price * quantity + shipping_cost")
+        screen.text("ce")
+        screen.shows("total = price * quantity + shipping_cost")
+        screen.keys("Tab")
+        screen.text("!")
+        screen.shows("shipping_cost!")
+        assert saved(screen, path).rstrip(b"\n") == b"price = 1\ntotal = price * quantity + shipping_cost!"
+
+
+def test_tab_indents_one_undo_and_several_lines(box: Sandbox) -> None:
+    box.write("lsp-complete.toml", '[suggest]\nmultiline = "always"\n')
+    path = box.write("a.py", "if one:\n")
+    with emacs(box, path) as screen:
+        screen.keys("M->", "Tab")
+        screen.text("x")
+        screen.shows("    x")  # Tab indents when nothing is shown
+        screen.keys("Enter", "C-a", "C-k")
+        screen.text("for item in bas")
+        screen.shows("seen.add(item.name)")
+        screen.keys("Tab")
+        screen.text("!")
+        screen.shows("seen.add(item.name)!")
+        screen.keys("C-/", "C-/")
+        screen.until(lambda: "seen.add" not in screen.screen() and "for item in bas" in screen.screen(), "two undo steps")
+
+
+def test_crlf_emoji_and_braces(box: Sandbox) -> None:
+    path = box.write("a.c", "int main(void) {\r\n}\r\n")
+    with emacs(box, path) as screen:
+        screen.keys("C-e", "Enter")
+        screen.shows("return run_all_tests();")
+        screen.keys("Tab", "M->")
+        screen.text('label = "\U0001f600 \u00fc" + na')
+        screen.shows("name_of_user")
+        screen.keys("Tab")
+        text = saved(screen, path).decode()
+    lines = [line.strip() for line in text.rstrip("\r\n").split("\r\n")]
+    assert lines == ["int main(void) {", "return run_all_tests();", "}", 'label = "\U0001f600 \u00fc" + name_of_user']
+
+
+def test_eglot_offers_it_in_its_menu(box: Sandbox) -> None:
+    path = box.write("a.py", "price = 1\n")
+    with emacs(box, path, "eglot") as screen:
+        screen.keys("M->")
+        screen.text("total = pri")
+        screen.keys("C-M-i")
+        screen.shows("price * quantity + shipping_cost")
+
+
+def test_closing_the_editor_leaves_nothing_behind(box: Sandbox) -> None:
+    with emacs(box, box.write("a.py", "")) as screen:
+        screen.text("total = pri")
+        screen.shows("price * quantity + shipping_cost")
+        assert len(box.processes()) >= 4
+        screen.keys("C-x", "C-c")
+        screen.shows("Save file")
+        screen.text("n")
+        screen.shows("Modified buffers exist")
+        screen.text("yes")
+        screen.keys("Enter")
+        assert box.left_after(5) == []
