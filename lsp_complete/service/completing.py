@@ -40,8 +40,8 @@ from .windows import SMALL, PrefillRate, window_for
 
 MIN_EVALUATE = 48
 """A prompt that needs no more tokens than this evaluated is never called cold."""
-HOPELESS = -10.0
-"""A line whose summed log-probability is below this is not decoded further, whatever the level."""
+HOPELESS = -6.0
+"""A line whose summed log-probability is below this (1 in 400) is not decoded further, whatever the level."""
 _LAST_WORD = re.compile(rb"[\w\x80-\xff]+\Z")
 JOIN_CHARS = 200
 """Most characters typed since a generation began that a later request may still join."""
