@@ -25,6 +25,7 @@ class Editor:
     """commands: names on the PATH. ghost: how it shows suggestions. least: version needed for that, () for any.
 
     places: configuration files or folders below the user's configuration or home folder (`~/`).
+    setup: its name for `lsp-complete editor`, "" if it has none.
     """
 
     name: str
@@ -32,27 +33,30 @@ class Editor:
     ghost: str
     places: tuple[str, ...]
     least: tuple[int, ...] = ()
+    setup: str = ""
 
 
 EDITORS = (
-    Editor("Neovim", ("nvim",), "ghost text", ("nvim",), (0, 12)),
+    Editor("Neovim", ("nvim",), "ghost text", ("nvim",), (0, 10), "neovim"),
     Editor(
         "VS Code",
         ("code", "codium", "code-oss", "code-server"),
         "ghost text, by the extension",
         ("~/.vscode/extensions", "~/.vscode-oss/extensions", "~/.local/share/code-server/extensions"),
+        setup="vscode",
     ),
-    Editor("Helix", ("hx", "helix"), "completion menu", ("helix",)),
+    Editor("Helix", ("hx", "helix"), "completion menu", ("helix",), setup="helix"),
     Editor(
         "Emacs",
         ("emacs",),
         "ghost text with lsp-mode 10, completion menu with Eglot",
         ("emacs", "~/.emacs.d", "~/.emacs"),
+        setup="emacs",
     ),
-    Editor("Zed", ("zed", "zeditor"), "by its own completion endpoint", ("zed",)),
+    Editor("Zed", ("zed", "zeditor"), "by its own completion endpoint", ("zed",), setup="zed"),
     Editor("Vim", ("vim",), "by an LSP plug-in's completion menu", ("~/.vimrc", "~/.vim")),
-    Editor("Sublime Text", ("subl",), "completion menu", ("sublime-text/Packages/User",)),
-    Editor("Kate", ("kate",), "completion menu", ("kate", "katerc")),
+    Editor("Sublime Text", ("subl",), "completion menu", ("sublime-text/Packages/User",), setup="sublime"),
+    Editor("Kate", ("kate",), "completion menu", ("kate", "katerc"), setup="kate"),
 )
 
 
@@ -66,6 +70,7 @@ class Found:
     ghost: str
     set_up: bool
     new_enough: bool
+    setup: str = ""
 
 
 def look(
@@ -84,7 +89,7 @@ def look(
         places = [
             Path(place).expanduser() if place.startswith("~") else config / place for place in editor.places
         ]
-        found.append(Found(editor.name, command, version, editor.ghost, any(map(mentions, places)), enough))
+        found.append(Found(editor.name, command, version, editor.ghost, any(map(mentions, places)), enough, editor.setup))
     return tuple(found)
 
 
@@ -108,7 +113,7 @@ def findings(found: tuple[Found, ...], on_path: bool, program: str) -> tuple[Fin
                     "note",
                     editor.name,
                     f"{text}; this version has no ghost text",
-                    'Ghost text needs Neovim 0.12 or newer; older ones can use the completion menu (`surface = "menu"`).',
+                    'Ghost text needs Neovim 0.10 or newer; older ones can use the completion menu (`surface = "menu"`).',
                 )
             )
         elif editor.set_up:
@@ -119,7 +124,7 @@ def findings(found: tuple[Found, ...], on_path: bool, program: str) -> tuple[Fin
                     "note",
                     editor.name,
                     f"{text}, not set up",
-                    "The README has three lines for it, under “Editors”.",
+                    f"lsp-complete editor {editor.setup}" if editor.setup else "Its LSP plug-in's command is `lsp-complete`.",
                 )
             )
     if not found:

@@ -30,16 +30,17 @@ def test_editors_are_found_asked_and_searched(home: Path) -> None:
     (home / "config" / "nvim" / "lua" / "lsp.lua").write_text("cmd = { 'lsp-complete' }")
     (home / ".vscode" / "extensions" / "someone.lsp-complete-0.1").mkdir(parents=True)
     paths = {"nvim": "/bin/nvim", "codium": "/bin/codium", "hx": "/bin/hx"}
-    versions = {"/bin/nvim": "NVIM v0.11.2\n", "/bin/codium": "1.99.0\nabc", "/bin/hx": "helix 25.07.1 (x)"}
+    versions = {"/bin/nvim": "NVIM v0.9.5\n", "/bin/codium": "1.99.0\nabc", "/bin/hx": "helix 25.07.1 (x)"}
     found = editors.look(paths.get, versions.__getitem__)
     assert [(item.name, item.version, item.set_up, item.new_enough) for item in found] == [
-        ("Neovim", "0.11.2", True, False),
+        ("Neovim", "0.9.5", True, False),
         ("VS Code", "1.99.0", True, True),
         ("Helix", "25.07.1", False, True),
     ]
     said = editors.findings(found, False, "python -m lsp_complete")
     assert [item.level for item in said] == ["warn", "note", "ok", "note"]
-    assert "python -m lsp_complete" in said[0].remedy and "0.12" in said[1].remedy
+    assert "python -m lsp_complete" in said[0].remedy and "0.10" in said[1].remedy
+    assert said[3].remedy == "lsp-complete editor helix"
 
 
 def test_no_editor_is_no_failure() -> None:

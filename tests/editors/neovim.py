@@ -134,6 +134,9 @@ class Vim:
         except AssertionError as error:
             raise AssertionError(f"{what} {wanted!r} was wanted, {seen!r} was there") from error
 
+    def is_ready(self) -> None:
+        self.until(lambda: self.lua(STATUS) == "ready", "the server is ready")
+
     def in_mode(self, mode: str) -> None:
         self.until(lambda: self.mode().startswith(mode), f"mode {mode}")
 
@@ -148,14 +151,19 @@ def started(
         f"vim.opt.runtimepath:prepend('{PLUGIN}')\nvim.opt.swapfile = false\n{before}\n"
         f"require('lsp_complete').setup {{ cmd = {{ '{box.server}' }}, {options} }}\n"
     )
-    env = box.environment()
-    argv = ["env", "-i", *(f"{k}={v}" for k, v in env.items()), program(name)]
-    nvim = pynvim.attach("child", argv=[*argv, "--embed", "--headless", "-u", str(init), str(file)])
-    try:
-        vim = Vim(nvim)
+    with opened(name, box, ["-u", str(init), str(file)]) as vim:
         if ready:
-            vim.until(lambda: vim.lua(STATUS) == "ready", "the server is ready")
+            vim.is_ready()
         yield vim
+
+
+@contextmanager
+def opened(name: str, box: Sandbox, words: list[str]) -> Iterator[Vim]:
+    """A Neovim started with these arguments in the sandbox; closed afterwards."""
+    argv = ["env", "-i", *(f"{k}={v}" for k, v in box.environment().items()), program(name)]
+    nvim = pynvim.attach("child", argv=[*argv, "--embed", "--headless", *words])
+    try:
+        yield Vim(nvim)
     finally:
         with contextlib.suppress(OSError, EOFError):
             nvim.command("qall!", async_=True)

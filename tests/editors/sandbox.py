@@ -43,6 +43,7 @@ class Sandbox:
     base: Path
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     idle_s: float = 1.0
+    more: dict[str, str] = field(default_factory=dict)
 
     @property
     def home(self) -> Path:
@@ -70,6 +71,7 @@ class Sandbox:
             "TERM": "xterm-256color",
             MARK: self.mark,
             "EDITOR_TEST_IDLE": str(self.idle_s),
+            **self.more,
         }
 
     def write(self, name: str, text: str) -> Path:
