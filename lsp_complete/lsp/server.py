@@ -15,7 +15,7 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from ..service.publish import Publisher
 from ..service.startup import open_engine, open_index_cache
 from ..text.document import Document, to_offset
 from ..text.positions import Encoding, negotiate
-from . import convert, surface
+from . import convert, dynamic, notebooks, surface, trace
 from .protocol import Protocol, at_dispatch, silence_pygls
 from .watch import watch_parent
 
@@ -44,6 +44,8 @@ DID_ANSWER = "lsp-complete/didAnswer"
 DID_SHOW = "textDocument/didShowCompletion"
 DID_PARTIALLY_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 DID_CHANGE_STATUS = "didChangeStatus"
+
+MENU = types.CompletionOptions(trigger_characters=list(".([{ =,:"))
 
 COMMANDS = (convert.ACCEPT, "lsp-complete.stats", "lsp-complete.restartEngine", "lsp-complete.pause", "lsp-complete.resume")
 
@@ -76,6 +78,8 @@ class CompletionServer(LanguageServer):
         self.watcher: asyncio.Task[None] | None = None
         self.shown_messages: set[str] = set()
         self.exit_code: int | None = None
+        self.observers: list[Callable[[Answer], None]] = []
+        self.menu = dynamic.Menu(self, _register_menu, MENU)
 
     # -- messages to the user ------------------------------------------------------------------------
 
@@ -105,6 +109,7 @@ class CompletionServer(LanguageServer):
             self.show("warning", f"lsp-complete: {problem}")
         configure_logging(self.loaded.settings.log.level)
         self.surface = surface.choose(self.loaded.settings.suggest.surface, self.client_name, self.declares_inline)
+        self.menu.follow(self.surface)
         self.service.configure(self.loaded.settings)
 
     # -- queries -------------------------------------------------------------------------------------
@@ -128,6 +133,8 @@ class CompletionServer(LanguageServer):
     async def answer(self, query: Query, request_id: Any) -> Answer:
         """Ask the service; send the stage record to clients that want it."""
         answer = await self.service.answer(query)
+        for observe in self.observers:
+            observe(answer)
         if self.stage_notifications:
             self.protocol.notify(
                 DID_ANSWER,
@@ -156,6 +163,8 @@ def create_server() -> CompletionServer:
     _register_completion(server)
     _register_notifications(server)
     _register_commands(server)
+    notebooks.register(server)
+    trace.register(server)
     return server
 
 
@@ -178,6 +187,8 @@ def _register_lifecycle(server: CompletionServer) -> None:
         server.read_settings()
         if server.surface != "ghost":
             _register_menu(server)
+        server.protocol.trace = params.trace or server.protocol.trace
+        server.menu.announced(server.surface != "ghost", params.capabilities)
         if params.process_id:
             server.watcher = asyncio.ensure_future(watch_parent(params.process_id, lambda: leave(server)))
 
@@ -248,7 +259,7 @@ def _register_menu(server: CompletionServer) -> None:
     if types.TEXT_DOCUMENT_COMPLETION in server.protocol.fm.features:
         return
 
-    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=list(".([{ =,:")))
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, MENU)
     @at_dispatch
     def completion(params: types.CompletionParams) -> Awaitable[types.CompletionList]:
         query = server.query(params, trigger="automatic", menu=True) if server.surface != "ghost" else None
