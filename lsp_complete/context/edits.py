@@ -52,8 +52,10 @@ class EditLog:
                 self._widen(spot, first, last, before)
             spot.last += lines
             for other in self._spots:
-                if other.uri == uri and other.first > last:
-                    other.first, other.last = other.first + lines, other.last + lines
+                if other.uri == uri and other.first > first:
+                    end = edit.new_end_point[0]
+                    other.first = other.first + lines if other.first > last else end
+                    other.last = other.last + lines if other.last > last else max(other.first, end)
             self._spots.append(spot)
         del self._spots[:-MAX_PLACES]
 
@@ -85,11 +87,12 @@ class EditLog:
             buffer, path = buffer_of(spot.uri), path_of(spot.uri)
             if buffer is None or not path:
                 continue
-            last = min(spot.last, spot.first + MAX_LINES)
-            after = [buffer.line_content(line) for line in range(spot.first, min(last, buffer.line_count - 1) + 1)]
+            first = min(spot.first, buffer.line_count - 1)
+            last = min(spot.last, first + MAX_LINES, buffer.line_count - 1)
+            after = [buffer.line_content(line) for line in range(first, last + 1)]
             before, after = _trimmed(spot.before, after)
-            if before != after:
-                found.append(RecentEdit(path, "\n".join(before), "\n".join(after), spot.first, age))
+            if "\n".join(before) != "\n".join(after):
+                found.append(RecentEdit(path, "\n".join(before), "\n".join(after), first, age))
         return found
 
 

@@ -24,7 +24,7 @@ _AT_MEMBER = re.compile(r"((?:[A-Za-z_]\w*(?:\(\))?(?:\.|->|::))+)(\w*)$")
 _SEPARATORS = re.compile(r"\.|->|::")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WRAPPERS = frozenset(
-    {"Optional", "Final", "ClassVar", "Annotated", "Required", "Awaitable", "Type", "type", "Promise", "Readonly", "Option", "Box", "Arc", "Rc",
+    {"Optional", "Final", "ClassVar", "Annotated", "Required", "Awaitable", "Type", "type", "Promise", "Readonly",
      "const", "mut", "final", "var", "let", "val", "public", "private", "protected", "static", "readonly"}
 )  # fmt: skip
 _PLAIN = frozenset(
@@ -105,14 +105,16 @@ def guess(variable: str, scope: str) -> Guess:
     """What the nearest statement above says of a variable (`name` or `self.name`). scope: text up to the cursor."""
     text, name = scope[-SCOPE_CHARS:], re.escape(variable)
     best: tuple[int, Guess] = (-1, Guess())
-    annotated = re.compile(rf"(?<![\w.]){name}\??\s*:(?!=)\s*&?(?:mut\s+)?['\"]?([A-Za-z_*&][\w.\[\], |<>'\"*&?]*)")
+    annotated = re.compile(rf"(?<![\w.]){name}\??\s*:(?!=)([^\n=;{{}}]{{1,160}})")
     made = re.compile(
         rf"(?<![\w.]){name}\s*(?::[^=\n]{{1,60}})?(?::=|=)(?!=)\s*(?:await\s+|new\s+|&|\*|try\s+)*([A-Za-z_][\w.]*(?:::\w+)*)\s*[({{]"
     )
     opened = re.compile(rf"(?<![\w.])([A-Za-z_][\w.]*)\([^()\n]*\)\s+as\s+{name}(?!\w)")
-    typed = re.compile(rf"(?<![\w.])([A-Z]\w*)(?:<[^<>\n]*>)?(?:\s*[*&]\s*|\s+){name}\s*(?=[,;=):])")
+    typed = re.compile(
+        rf"(?<![\w.])(?:([A-Z]\w*)(?:<[^<>\n]*>)?(?:\s*[*&]\s*|\s+){name}\s*(?=[,;=):])|{name}\s+[*&]?([A-Z]\w*)\s*(?=[,)]))"
+    )
     for match in annotated.finditer(text):
-        types = tuple(type_names(match.group(1)))
+        types = tuple(type_names(_annotation(match.group(1))))
         if types and match.start() > best[0]:
             best = match.start(), Guess(types=types)
     for pattern in (made, opened):
@@ -120,9 +122,23 @@ def guess(variable: str, scope: str) -> Guess:
             if match.start() > best[0]:
                 best = match.start(), Guess(made_by=parts(match.group(1) + "."))
     for match in typed.finditer(text):
-        if match.start() > best[0] and match.group(1) not in _PLAIN:
-            best = match.start(), Guess(types=(match.group(1),))
+        declared = match.group(1) or match.group(2)
+        if match.start() > best[0] and declared not in _PLAIN:
+            best = match.start(), Guess(types=(declared,))
     return best[1]
+
+
+def _annotation(text: str) -> str:
+    """A type expression up to the comma or bracket that ends it."""
+    depth = 0
+    for at, char in enumerate(text):
+        if char in "[(<":
+            depth += 1
+        elif char in "])>":
+            depth -= 1
+        if depth < 0 or (char == "," and not depth):
+            return text[:at]
+    return text
 
 
 def returned(signature: str) -> tuple[str, ...]:

@@ -127,8 +127,8 @@ class Wants:
         line = self._bound.get(name)
         hits = [s for s in self._ask.named(name) if not s.container and s.path != self.place.path]
         if line is not None:
-            scored = sorted(hits, key=lambda s: (-matches(s.path, line.module, self.place.path), self._distance(s)))
-            good = [s for s in scored if matches(s.path, line.module, self.place.path) > 0]
+            scored = sorted(hits, key=lambda s: (-self._fits(s.path, line), self._distance(s)))
+            good = [s for s in scored if self._fits(s.path, line) > 0]
             if good:
                 return good[:1]
             near = [s for s in scored if in_package(s.path, line.module)]
@@ -137,6 +137,12 @@ class Wants:
         if near and (len(near) == 1 or folder(near[0].path) == folder(self.place.path)):
             return near[:1] if self._reachable(near[0]) else []
         return []
+
+    def _fits(self, path: str, line: ImportLine) -> int:
+        """How well a file fits an import, whether it names the module or something in it."""
+        outer, _, last = line.module.rpartition(".")
+        inside = matches(path, outer, self.place.path) if outer.strip(".") and last in line.binds else 0
+        return max(matches(path, line.module, self.place.path), inside)
 
     def _reachable(self, symbol: Symbol) -> bool:
         """Whether a name may mean this though no import brings it in: languages that import whole modules."""
@@ -153,7 +159,7 @@ class Wants:
         if line is not None and not classes:
             module = f"{line.module}.{receiver[-1]}" if receiver[-1] != line.module else line.module
             hits = [s for s in self._ask.named(name) if not s.container and s.path != self.place.path]
-            hits = [s for s in hits if max(matches(s.path, module, self.place.path), matches(s.path, line.module, self.place.path)) > 0]
+            hits = [s for s in hits if max(matches(s.path, module, self.place.path), self._fits(s.path, line)) > 0]
             return sorted(hits, key=lambda s: -matches(s.path, module, self.place.path))[:1]
         return []
 

@@ -18,6 +18,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lsp_complete.syntax.languages import all_languages
 from lsp_complete.syntax.nodes import Outline, OutlineNode
 from lsp_complete.text.buffer import TextBuffer
 
@@ -185,8 +186,14 @@ def symbols_of(outline: Outline, buffer: TextBuffer) -> FileSymbols:
         at += len(record)
     for node in outline.nodes:
         if node.role == "import":
-            records.append(f"{node.name.translate(_CLEAN)}{_FIELD}{' '.join(node.binds).translate(_CLEAN)}{_RECORD}")
+            records.append(f"{imported_module(outline.language, node).translate(_CLEAN)}{_FIELD}{' '.join(node.binds).translate(_CLEAN)}{_RECORD}")
     return FileSymbols(outline.language, numbers, "".join(records), at)
+
+
+def imported_module(language: str, node: OutlineNode) -> str:
+    """The module that an import names. Where a language's names have parts (`crate::a::B`), the outline has split them."""
+    facts = all_languages().get(language)
+    return node.qualified if facts is not None and facts.name_separator else node.name
 
 
 def _body(node: OutlineNode, buffer: TextBuffer) -> tuple[str, bool]:

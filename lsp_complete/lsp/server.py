@@ -32,7 +32,7 @@ from ..service.publish import Publisher
 from ..service.startup import open_engine, open_index_cache
 from ..text.document import Document, to_offset
 from ..text.positions import Encoding, negotiate
-from . import convert, dynamic, notebooks, surface, trace
+from . import convert, dynamic, notebooks, surface, trace, workspace
 from .protocol import Protocol, at_dispatch, silence_pygls
 from .watch import watch_parent
 
@@ -80,6 +80,7 @@ class CompletionServer(LanguageServer):
         self.exit_code: int | None = None
         self.observers: list[Callable[[Answer], None]] = []
         self.menu = dynamic.Menu(self, _register_menu, MENU)
+        self.note_capabilities: Callable[[types.ClientCapabilities], None] = lambda _capabilities: None
 
     # -- messages to the user ------------------------------------------------------------------------
 
@@ -163,6 +164,7 @@ def create_server() -> CompletionServer:
     _register_completion(server)
     _register_notifications(server)
     _register_commands(server)
+    workspace.register(server)
     notebooks.register(server)
     trace.register(server)
     return server
@@ -174,6 +176,7 @@ def _register_lifecycle(server: CompletionServer) -> None:
         announced = ServerCapabilitiesBuilder.choose_position_encoding(params.capabilities)  # as pygls will say
         server.encoding = negotiate([str(getattr(announced, "value", announced))])
         server.client_name = params.client_info.name if params.client_info else ""
+        server.note_capabilities(params.capabilities)
         text_document = params.capabilities.text_document
         server.declares_inline = getattr(text_document, "inline_completion", None) is not None
         folders = [f.uri for f in params.workspace_folders or []] or ([params.root_uri] if params.root_uri else [])

@@ -13,6 +13,8 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,6 +43,8 @@ from ..text.edits import Edit
 from .documents import DocumentSet, OpenDocument
 from .places import IndexLookups, Own, own_of, place_at, shown_path
 from .planning import LoadedModel
+
+logger = logging.getLogger(__name__)
 
 RESUME_S = 0.4
 """The index goes on this long after the last key."""
@@ -100,6 +104,7 @@ class ContextJoin:
         self._order: list[str] = []
         self._rules: tuple[str, str] = ("", "")
         self._resume: asyncio.TimerHandle | None = None
+        self.problems = 0
 
     # -- life -----------------------------------------------------------------------------------------
 
@@ -136,10 +141,10 @@ class ContextJoin:
         return "", ""
 
     def _stop_index(self) -> None:
-        if self.worker is not None:
-            self.worker.close()
-            self.worker = None
+        worker, self.worker = self.worker, None
         self.index = SymbolIndex()
+        if worker is not None:
+            threading.Thread(target=worker.close, name="index-end", daemon=True).start()  # it ends after the file at hand
 
     async def close(self) -> None:
         """Stop all threads."""
@@ -277,6 +282,17 @@ class ContextJoin:
             if other.document.uri != uri:
                 self._to_index(other.document.uri)
         followed.apart = False
+        try:
+            return self._framed(state, followed, anchor, cursor, model)
+        except Exception as error:  # context is a luxury: without it the window still answers
+            self.problems += 1
+            logger.error("context failed: %s", type(error).__name__, exc_info=logger.isEnabledFor(logging.DEBUG))
+            return EMPTY
+
+    def _framed(
+        self, state: OpenDocument, followed: _Followed, anchor: Anchor, cursor: int, model: LoadedModel
+    ) -> Frame:
+        uri = state.document.uri
         choice, place, budget = self._choose(state, followed, anchor, cursor, model)
         path = place.path
         layout = arrange(choice.chosen, followed.layout, budget, model.spans_count)

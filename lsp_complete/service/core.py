@@ -85,9 +85,8 @@ class Service:
         self.context.configure(settings, self.roots)
 
     def set_roots(self, roots: list[Path]) -> None:
-        """Workspace folders."""
+        """Workspace folders. They count from the next `configure` on: a folder's own settings may say what is not to be read."""
         self.roots = list(roots)
-        self.context.configure(self.settings, self.roots)
 
     def pause(self, paused: bool) -> None:
         """Answer nothing until resumed."""

@@ -17,7 +17,7 @@ from ..context.near import at_cursor, names_near
 from ..context.symbol import ImportLine, Symbol
 from ..context.wants import Lookups, Place
 from ..index.index import Hit, SymbolIndex
-from ..index.symbols import Definition, FileSymbols, symbols_of
+from ..index.symbols import Definition, FileSymbols, imported_module, symbols_of
 from ..syntax.nodes import Outline
 from ..text.buffer import TextBuffer
 
@@ -58,7 +58,7 @@ def own_of(outline: Outline, buffer: TextBuffer, path: str) -> Own:
     """Symbols and imports of an open file."""
     kept = symbols_of(outline, buffer)
     imports = tuple(
-        ImportLine(node.name, node.binds, buffer.slice(node.span.start, min(node.span.end, node.span.start + 600)), node.span.first_line)
+        ImportLine(imported_module(outline.language, node), node.binds, buffer.slice(node.span.start, min(node.span.end, node.span.start + 600)), node.span.first_line)
         for node in outline.nodes
         if node.role == "import"
     )

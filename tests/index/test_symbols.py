@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lsp_complete.index.extract import extract_text
@@ -82,11 +82,13 @@ def test_bytes_come_back_whole() -> None:
     assert list(again.definitions()) == list(found.definitions()) and again.imports() == found.imports()
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_foreign_bytes_are_nothing(data: bytes) -> None:
     assert from_bytes(data) is None
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1 << 30), st.integers(0, 255))
 def test_damaged_bytes_never_raise(at: int, value: int) -> None:
     data = bytearray(symbols(PYTHON).to_bytes())
