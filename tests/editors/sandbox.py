@@ -25,11 +25,15 @@ from platformdirs import user_cache_dir
 ROOT = Path(__file__).resolve().parents[2]
 EDITORS = Path(user_cache_dir("lsp-complete")) / "editors"
 MARK = "EDITOR_TEST_MARK"
+HEAVY = ("emacs", "vscode")
 DEADLINE_S = float(os.environ.get("EDITOR_TEST_DEADLINE", "30"))
 
 
 def program(name: str) -> str:
-    """The command of an editor fetched by scripts/get-editors. Skips the test if it is not here."""
+    """The command of an editor fetched by scripts/get-editors. Skips the test if it is not here, or if it is a heavy one
+    and scripts/test-editors has not asked for it."""
+    if name in HEAVY and not os.environ.get("EDITOR_TEST_ALL"):
+        pytest.skip(f"{name} runs by scripts/test-editors")
     path = EDITORS / name / "bin" / ("code-server" if name == "vscode" else name)
     if not path.exists():
         pytest.skip(f"{name} is not here; scripts/get-editors {name} fetches it")
