@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-WATCH_ID = "lsp-complete.watch"
-TOKEN = "lsp-complete.index"  # noqa: S105 - a progress token, no secret
+WATCH_ID = "lsp-complete-watch"
+TOKEN = "lsp-complete-index"  # noqa: S105 (a progress token, no secret)
 
 
 class IndexProgress:
