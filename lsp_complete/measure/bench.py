@@ -31,6 +31,8 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     _add_quality(benches)
     _add_documents(benches)
     _add_speculation(benches)
+    _add_context(benches)
+    _add_crossfile(benches)
     return parser
 
 
@@ -189,6 +191,50 @@ def run_speculation(arguments: argparse.Namespace) -> dict[str, Any]:
         "speculation", result, model=model, settings={"draft": arguments.draft, "max_tokens": arguments.max_tokens},
         seed=arguments.seed, repetitions=arguments.repetitions,
     )  # fmt: skip
+
+
+def _add_context(benches: Any) -> None:
+    parser = benches.add_parser(
+        "context", help="building prompts, how much of them stays the same, and the workspace index"
+    )
+    parser.add_argument("--workspace", type=Path, metavar="DIR", help="instead of the Python standard library")
+    parser.add_argument("--max-files", type=int, default=2200, metavar="N", help="files to index (default 2200)")
+    parser.add_argument("--keys", type=int, default=500, metavar="N", help="keys to type (default 500)")
+    _common(parser)
+    parser.set_defaults(run=_guarded(run_context))
+
+
+def run_context(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The context benchmark's result."""
+    from . import bench_context
+
+    result = bench_context.run(arguments)
+    settings = {"max_files": arguments.max_files, "keys": arguments.keys}
+    return envelope("context", result, model="none", settings=settings, seed=arguments.seed)
+
+
+def _add_crossfile(benches: Any) -> None:
+    parser = benches.add_parser("crossfile", help="what other files in the prompt bring, at the same budget")
+    parser.add_argument("--model", default="", metavar="NAME", help="catalogue name or GGUF file")
+    parser.add_argument("--masks", type=int, default=320, metavar="N", help="places (default 320)")
+    parser.add_argument("--budget", type=int, default=800, metavar="N", help="prompt tokens (default 800)")
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="keep every answer as JSON lines, and go on from what is there"
+    )
+    parser.add_argument("--seconds", type=float, default=0, metavar="N", help="stop after so long (default: at the end)")
+    _common(parser)
+    parser.set_defaults(run=_guarded(run_crossfile))
+
+
+def run_crossfile(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The cross-file benchmark's result."""
+    from . import bench_crossfile
+
+    result = bench_crossfile.run(
+        model=arguments.model, count=arguments.masks, budget=arguments.budget, seed=arguments.seed,
+        save=arguments.save, seconds=arguments.seconds,
+    )  # fmt: skip
+    return _wrap("crossfile", result, arguments, {"budget_tokens": arguments.budget})
 
 
 def _wrap(
