@@ -40,9 +40,11 @@ from ..index.worker import IndexWorker
 from ..syntax.worker import SyntaxState, SyntaxWorker
 from ..text.document import Document
 from ..text.edits import Edit
+from .brain import Brain
 from .documents import DocumentSet, OpenDocument
 from .places import IndexLookups, Own, own_of, place_at, shown_path
 from .planning import LoadedModel
+from .summaries import Summaries
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +106,7 @@ class ContextJoin:
         self._order: list[str] = []
         self._rules: tuple[str, str] = ("", "")
         self._resume: asyncio.TimerHandle | None = None
+        self.summaries = Summaries()
         self.problems = 0
 
     # -- life -----------------------------------------------------------------------------------------
@@ -125,6 +128,7 @@ class ContextJoin:
         if index.enabled and settings.context.cross_file and self._roots:
             self.index = SymbolIndex()
             self._cache = self._cache or self._make_cache()
+            self.summaries.cache = self._cache or self.summaries.cache
             self.worker = IndexWorker(self.index, self.guard, self._cache, lambda done, total: self.progress(done, total))
             self._rules = self._read_rules()
             self.worker.scan()
@@ -148,6 +152,7 @@ class ContextJoin:
 
     async def close(self) -> None:
         """Stop all threads."""
+        self.summaries.stop()
         if self._resume is not None:
             self._resume.cancel()
         worker, self.worker = self.worker, None
@@ -182,6 +187,7 @@ class ContextJoin:
     def changed(self, old: Document, new: Document, edits: Sequence[Edit], anchor: Anchor | None) -> None:
         """A document was edited. anchor: the one in force before the edits."""
         followed = self._followed.get(new.uri)
+        self.summaries.stop()
         if followed is None:
             return
         self.touched(new.uri)
@@ -192,6 +198,11 @@ class ContextJoin:
             followed.parsed = asyncio.Event()
         self.syntax.change(new, edits)
         self._hold()
+
+    def answered(self, brain: Brain) -> None:
+        """Behind an answer: if nobody types now, there is time for summaries."""
+        if self._settings.prefetch == "full" and self._wanted():
+            self.summaries.idle(brain.engine, brain.model)
 
     def _hold(self) -> None:
         """Keep the index worker still until typing pauses."""
@@ -293,9 +304,11 @@ class ContextJoin:
         self, state: OpenDocument, followed: _Followed, anchor: Anchor, cursor: int, model: LoadedModel
     ) -> Frame:
         uri = state.document.uri
-        choice, place, budget = self._choose(state, followed, anchor, cursor, model)
+        choice, place, lookups, budget = self._choose(state, followed, anchor, cursor, model)
         path = place.path
         layout = arrange(choice.chosen, followed.layout, budget, model.spans_count)
+        if self._settings.prefetch == "full":
+            lookups.each(self.summaries.want, [one.chunk.key for one in choice.chosen if one.chunk.tier == "C"])
         own = [one for one in choice.chosen if one.chunk.own]
         facts = self._facts(uri)
         elision = facts.facts.elision.strip("{} ") if facts is not None and facts.facts is not None else "..."
@@ -306,7 +319,7 @@ class ContextJoin:
 
     def _choose(
         self, state: OpenDocument, followed: _Followed, anchor: Anchor, cursor: int, model: LoadedModel
-    ) -> tuple[Choice, Place, int]:
+    ) -> tuple[Choice, Place, IndexLookups, int]:
         budget = header_tokens(model.context_tokens, model.prefill_tps)
         if self._settings.context.budget_tokens:
             budget = min(budget, self._settings.context.budget_tokens // 2)
@@ -316,7 +329,7 @@ class ContextJoin:
         own = fit([chunk for chunk in chunks if chunk.own], int(budget * OWN_SHARE), model.spans_count, int(budget * OWN_SHARE))
         kept = [replace(one.chunk, forms=one.chunk.forms[one.form :]) for one in own.chosen]
         choice = fit([*kept, *(chunk for chunk in chunks if not chunk.own)], budget, model.spans_count, 2 * budget)
-        return choice, place, budget
+        return choice, place, lookups, budget
 
     def _place(
         self, state: OpenDocument, followed: _Followed, anchor: Anchor, cursor: int
@@ -333,7 +346,7 @@ class ContextJoin:
             if one in self._followed
         }
         place = place_at(self._own(uri, followed, shown), buffer, cursor, shown, language, visible, recent)
-        return place, IndexLookups(self.index, self._roots, followed.path)
+        return place, IndexLookups(self.index, self._roots, followed.path, self.summaries.sentence)
 
     def _facts(self, uri: str) -> SyntaxState | None:
         return self.syntax.state(uri)

@@ -264,6 +264,7 @@ class Service:
         answer = await self._completer.complete(attempt)
         if not overtaken.done():
             self._ahead.answered(state, query, answer, self.settings)
+            self.context.answered(self.brain)
         return answer
 
     def _cancelled(self, uri: str, overtaken: asyncio.Future[None]) -> None:

@@ -89,6 +89,16 @@ class IndexLookups:
             found.append(symbol_of(shown, language, hit.definition, self._summary(language, hit.definition)))
         return found
 
+    def each(self, visit: Callable[[str, Definition], None], keys: Sequence[str]) -> None:
+        """Visit the definitions that chunks with these keys (`path#qualified`) show: of a class, its methods."""
+        for key in keys:
+            shown, _, qualified = key.partition("#")
+            file = self._index.file(self._full.get(shown, ""))
+            if file is not None:
+                for found in file.definitions():
+                    if qualified in (found.qualified, found.container):
+                        visit(file.language, found)
+
     def named(self, name: str) -> Sequence[Symbol]:
         """Definitions of a name in other files."""
         if name not in self._named:
