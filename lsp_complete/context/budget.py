@@ -88,14 +88,11 @@ class _Fitting:
         return sorted(found, key=lambda index: (self.chunks[index].weight, -index))
 
     def compress(self, tier: str, budget: int, keep: int = 0) -> None:
-        """One form shorter, round by round, least wanted first, until it fits. keep: forms at the end not to be used."""
-        shortest = max(len(chunk.forms) for chunk in self.chunks) if self.chunks else 0
-        for _ in range(shortest):
-            for index in self.least_first(tier):
-                if self.total <= budget:
-                    return
-                if 0 <= self.form[index] < len(self.chunks[index].forms) - 1 - keep:
-                    self.set(index, self.form[index] + 1)
+        """Shorter forms until it fits: the least wanted chunk goes down to its shortest before the next one is touched, so that
+        what matters most keeps most. keep: forms at the end not to be used."""
+        for index in self.least_first(tier):
+            while self.total > budget and 0 <= self.form[index] < len(self.chunks[index].forms) - 1 - keep:
+                self.set(index, self.form[index] + 1)
 
     def drop(self, tier: str, budget: int) -> None:
         """Leave out, least wanted first, until it fits."""

@@ -22,7 +22,7 @@ from .symbol import Symbol
 MAX_LINE = 160
 HEAD_LINES = 3
 SHORT_BODY_LINES = 5
-MAX_MEMBERS, MAX_FIELDS = 20, 12
+MAX_MEMBERS, MAX_FIELDS, MAX_NAMES = 16, 12, 40
 _CONSTRUCTORS = frozenset({"__init__", "constructor", "initialize", "new", "__new__", "init", "__construct"})
 _SPACED = re.compile(r"([(\[{])\s+|,?\s+([)\]])")
 
@@ -114,24 +114,72 @@ def is_constructor(member: Symbol, cls: Symbol) -> bool:
     return member.role == "function" and (member.name in _CONSTRUCTORS or member.name == cls.name)
 
 
-def class_forms(cls: Symbol, members: Sequence[Symbol], wanted: Collection[str] = ()) -> tuple[str, ...]:
-    """A class with its members, from all signatures down to one line. wanted: members that must be seen."""
+def class_forms(
+    cls: Symbol, members: Sequence[Symbol], wanted: Collection[str] = (), likely: Collection[str] = ()
+) -> tuple[str, ...]:
+    """A class with its members, from all signatures down to one line. wanted: members that must be seen; likely: names that
+    the open file uses, so that of a large class the right ones are written out. Of the rest the names are told."""
     facts = facts_of(cls.language)
     makers = [m for m in members if is_constructor(m, cls)][:2]
-    fields = [m for m in members if m.role == "constant"]
-    others = [m for m in members if m.role == "function" and m not in makers]
-    public = [m for m in others if m.name in wanted or not m.name.startswith(("_", "#"))]
-    named = [m for m in others if m.name in wanted]
+    others = [m for m in members if m not in makers and m.name and m.role in ("function", "constant")]
+    ranked = sorted(others, key=lambda m: (m.name not in wanted, m.name not in likely, _hidden(m.name), m.first_line))
+    fields = [m for m in ranked if m.role == "constant"]
+    methods = [m for m in ranked if m.role == "function" and (m.name in wanted or m.name in likely or not _hidden(m.name))]
+    named = [m for m in methods if m.name in wanted]
+    some = [m for m in methods if m.name in wanted or m.name in likely][:MAX_MEMBERS]
     page = _Class(cls, facts)
-    rest = [m for m in public if m not in named]
+
+    def rest(shown: Sequence[Symbol]) -> list[str]:
+        return [m.name for m in ranked if m not in shown]
+
+    full = [*fields[:MAX_FIELDS], *methods[:MAX_MEMBERS]]
+    middle = [*fields[: MAX_FIELDS // 2], *some]
     return _unique(
         (
-            page.text(fields[:MAX_FIELDS], makers, _in_order([*named, *rest[:MAX_MEMBERS]]), rest[MAX_MEMBERS:], doc=True),
-            page.text(fields[: MAX_FIELDS // 2], makers, named, [*fields[MAX_FIELDS // 2 :], *rest], doc=False),
-            page.text([f for f in fields if f.name in wanted], makers[:1], named[:4], [], doc=False, attributes=False),
+            page.text(full, makers, rest(full), doc=True),
+            page.text(middle, makers, rest(middle), doc=False),
+            page.text(named[:4], makers[:1], rest(named[:4]), doc=False, attributes=False),
+            page.text(named[:4], makers[:1], [], doc=False, attributes=False),
             one_line(cls),
         )
     )
+
+
+def used_forms(
+    cls: Symbol, members: Sequence[Symbol], wanted: Collection[str] = (), likely: Collection[str] = ()
+) -> tuple[str, ...]:
+    """A class whose objects are used: the members that the open file uses elsewhere with their signatures, of all others the
+    names. How one is made counts less."""
+    facts = facts_of(cls.language)
+    found = [m for m in members if m.name and m.role in ("function", "constant") and not m.name.startswith("__")]
+    ranked = sorted(found, key=lambda m: (m.name not in wanted, m.name not in likely, _hidden(m.name), m.first_line))
+    makers = [m for m in ranked if is_constructor(m, cls)]
+    ranked = [m for m in ranked if m not in makers]
+    page = _Class(cls, facts)
+    forms = []
+    for shown, names in ((MAX_MEMBERS, MAX_NAMES), (6, MAX_NAMES), (3, MAX_NAMES // 2), (0, MAX_NAMES // 2), (0, 8)):
+        told = [m.name for m in ranked[shown:]] + [written.rpartition(".")[2] for written, _, _ in cls.attributes]
+        forms.append(page.text(ranked[:shown], (), told[:names], doc=shown > 6))
+    return _unique((*forms, one_line(cls)))
+
+
+def module_forms(path: str, symbols: Sequence[Symbol], likely: Collection[str] = ()) -> tuple[str, ...]:
+    """A module whose name stands before the cursor's dot: what is defined at its top, the names that the open file uses first."""
+    found = [s for s in symbols if not s.container and s.name and s.role in ("class", "function", "constant")]
+    ranked = sorted(found, key=lambda s: (s.name not in likely, _hidden(s.name), s.role == "constant", s.first_line))
+    facts = facts_of(found[0].language) if found else None
+    forms = []
+    for count in (MAX_MEMBERS, MAX_MEMBERS // 4):
+        shown = ranked[:count]
+        lines = [one_line(symbol) for symbol in _in_order(shown)]
+        names = [symbol.name for symbol in ranked[count : count + MAX_NAMES]]
+        forms.append("".join(lines) + (comment(facts, ", ".join(names)) + "\n" if names else ""))
+    return _unique(forms)
+
+
+def _hidden(name: str) -> bool:
+    """Whether a name says that it is not for others."""
+    return name.startswith(("_", "#"))
 
 
 def _in_order(members: Sequence[Symbol]) -> list[Symbol]:
@@ -147,15 +195,17 @@ class _Class:
         self._braces = facts is not None and facts.elision.startswith("{")
 
     def text(
-        self, fields: Sequence[Symbol], makers: Sequence[Symbol], methods: Sequence[Symbol], left: Sequence[Symbol],
-        *, doc: bool, attributes: bool = True,
-    ) -> str:  # fmt: skip
-        """The class with these members. left: only named, in a comment."""
-        inside = [one_line(m).strip() for m in fields]
+        self, members: Sequence[Symbol], makers: Sequence[Symbol], left: Sequence[str], *, doc: bool, attributes: bool = True
+    ) -> str:
+        """The class with these members, in the order of its lines. left: only named, in a comment."""
+        inside = [one_line(m).strip() for m in _in_order(members) if m.role == "constant"]
         for maker in makers:
             inside += self._maker(maker, attributes)
-        inside += [(one_line(m) if doc else elided(m, self._facts)).strip() for m in methods]
-        names = list(dict.fromkeys(m.name for m in left if m.name))[:16]
+        functions = [m for m in _in_order(members) if m.role == "function"]
+        inside += [(one_line(m) if doc else elided(m, self._facts)).strip() for m in functions]
+        if not attributes:
+            left = [*left, *(written for written, _, _ in self._cls.attributes)]
+        names = list(dict.fromkeys(left))[:MAX_NAMES]
         if names:
             inside.append(comment(self._facts, ", ".join(names)))
         if not inside:

@@ -12,12 +12,14 @@ Rules:
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 LINES_NEAR = 24
 BELOW = 6
 SCOPE_CHARS = 12_000
 MAX_NAMES = 60
+MAX_USED = 12
 _NAME = re.compile(r"(?:((?:[A-Za-z_]\w*(?:\(\))?(?:\.|->|::))+)\s*)?([A-Za-z_]\w*)")
 _AT_CALL = re.compile(r"(?:((?:[A-Za-z_]\w*(?:\(\))?(?:\.|->|::))+)\s*)?([A-Za-z_]\w*)\s*\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)$")
 _AT_MEMBER = re.compile(r"((?:[A-Za-z_]\w*(?:\(\))?(?:\.|->|::))+)(\w*)$")
@@ -126,6 +128,13 @@ def guess(variable: str, scope: str) -> Guess:
         if match.start() > best[0] and declared not in _PLAIN:
             best = match.start(), Guess(types=(declared,))
     return best[1]
+
+
+def members_used(receiver: tuple[str, ...], text: str) -> list[str]:
+    """Names that the file uses behind `a.b.`, most used first, at most MAX_USED."""
+    dotted = r"(?:\.|->|::)".join(map(re.escape, receiver))
+    used = Counter(re.findall(rf"(?<![\w.]){dotted}(?:\.|->|::)([A-Za-z_]\w*)", text))
+    return [name for name, _ in used.most_common(MAX_USED)]
 
 
 def _annotation(text: str) -> str:

@@ -11,14 +11,18 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 
-from .forms import class_forms, function_forms, short_forms
+from .forms import class_forms, folded, function_forms, module_forms, short_forms, used_forms
+from .modules import module_parts
 from .near import Near
+from .resolve import Lookups, Place
 from .symbol import Chunk, Symbol
-from .wants import MAX_CALLERS, MAX_CALLS, Lookups, Place, Want, Wants
+from .wants import MAX_CALLERS, MAX_CALLS, Want, Wants
 
 MAX_CHUNKS = 40
+_AFTER_DOT = re.compile(r"(?:\.|->|::)([A-Za-z_]\w*)")
 
 
 def gather(place: Place, lookups: Lookups, *, cross_file: bool = True) -> list[Chunk]:
@@ -28,8 +32,11 @@ def gather(place: Place, lookups: Lookups, *, cross_file: bool = True) -> list[C
     _calls(wants, lookups, cross_file)
     _around(wants)
     _named(wants)
-    chunks = [_chunk(want, wants) for want in wants.found.values() if cross_file or want.symbol.path == place.path]
-    chunks += _imports(place)
+    likely = _likely(place)
+    chunks = [_chunk(want, wants, likely) for want in wants.found.values() if cross_file or want.symbol.path == place.path]
+    chunks += _imports(place, lookups)
+    if cross_file:
+        chunks += _module(wants, lookups)
     chunks.sort(key=lambda chunk: (chunk.tier, -chunk.weight, chunk.path, chunk.line))
     return chunks[:MAX_CHUNKS]
 
@@ -43,13 +50,27 @@ def _touched(wants: Wants) -> None:
     if at.receiver:
         for cls in wants.types_of(at.receiver):
             started = [m.name for m in wants.members_with_bases(cls) if at.started and m.name.startswith(at.started)]
-            wants.add(cls, "A", 4.0)
+            wants.add(cls, "A", 4.0, used=True)
             for name in started[:6]:
-                wants.add(cls, "A", 4.0, name)
+                wants.add(cls, "A", 4.0, name, used=True)
             for base in wants.bases(cls):
-                wants.add(base, "B", 2.5)
+                wants.add(base, "B", 2.5, used=True)
         for symbol in wants.resolve(at.started, at.receiver) if at.started else ():
             wants.add_found(symbol, "A", 4.0)
+
+
+def _module(wants: Wants, lookups: Lookups) -> list[Chunk]:
+    """What is at the top of the module whose name stands before the cursor's dot."""
+    receiver = wants.place.at.receiver
+    path = wants.module_of(receiver) if receiver and not wants.types_of(receiver) else ""
+    symbols = lookups.top(path) if path else ()
+    forms = module_forms(path, symbols, _likely(wants.place)) if symbols else ()
+    return [Chunk(f"{path}#", path, "A", 4.0, forms)] if forms else []
+
+
+def _likely(place: Place) -> set[str]:
+    """Names that the open file uses behind a dot anywhere, so that of a large class or module the right ones are shown."""
+    return set(_AFTER_DOT.findall(place.text))
 
 
 def _calls(wants: Wants, lookups: Lookups, cross_file: bool) -> None:
@@ -114,16 +135,17 @@ def _named(wants: Wants) -> None:
             wants.add_found(symbol, "B" if strong or symbol.path == wants.place.path else "C", near.weight + bool(strong))
         if near.receiver and near.receiver[0] not in ("self", "this", "cls"):
             for cls in wants.types_of(near.receiver):
-                wants.add(cls, "B", near.weight + 0.9)
+                wants.add(cls, "B", near.weight + 0.9, used=True)
         elif len(near.receiver) > 1 or (near.receiver and near.weight > 0.6):
             for cls in wants.types_of((*near.receiver, near.name)):
-                wants.add(cls, "B", near.weight + 0.5)
+                wants.add(cls, "B", near.weight + 0.5, used=True)
 
 
-def _chunk(want: Want, wants: Wants) -> Chunk:
+def _chunk(want: Want, wants: Wants, likely: Collection[str]) -> Chunk:
     symbol, own = want.symbol, want.symbol.path == wants.place.path
     if symbol.role == "class":
-        forms = short_forms(symbol) if own else class_forms(symbol, wants.members(symbol), want.members)
+        write = used_forms if want.used else class_forms
+        forms = short_forms(symbol) if own and not want.used else write(symbol, wants.members(symbol), want.members, likely)
         if not want.members and want.tier == "C":
             forms = forms[1:] or forms
     elif symbol.role == "function" and want.lines:
@@ -136,13 +158,16 @@ def _chunk(want: Want, wants: Wants) -> Chunk:
     return Chunk(f"{symbol.path}#{symbol.qualified}", symbol.path, want.tier, want.weight, forms, symbol.first_line, own)
 
 
-def _imports(place: Place) -> list[Chunk]:
-    """Import lines above the window that bring in what is used near the cursor."""
+def _imports(place: Place, lookups: Lookups) -> list[Chunk]:
+    """Import lines above the window that bring in what is used near the cursor: A from the project itself, B from elsewhere."""
     near = {name.name for name in place.near} | {name.receiver[0] for name in place.near if name.receiver}
     found = []
     for line in place.imports:
-        used = near & set(line.binds)
-        if used and line.text and not place.visible[0] <= line.line <= place.visible[1]:
-            text = " ".join(line.text.split())
-            found.append(Chunk(f"{place.path}#import {line.line}", place.path, "A", 1.0, (text[:300] + "\n",), line.line, True))
+        if not near & set(line.binds) or not line.text or place.visible[0] <= line.line <= place.visible[1]:
+            continue
+        parts = module_parts(line.module)
+        inside = line.module.startswith(".") or any(lookups.modules(part) for part in parts[-1:])
+        text = folded(line.text)[:300] + "\n"
+        tier, weight = ("A", 1.0) if inside else ("B", 0.7)
+        found.append(Chunk(f"{place.path}#import {line.line}", place.path, tier, weight, (text,), line.line, True))
     return found

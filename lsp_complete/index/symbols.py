@@ -22,7 +22,7 @@ from lsp_complete.syntax.languages import all_languages
 from lsp_complete.syntax.nodes import Outline, OutlineNode
 from lsp_complete.text.buffer import TextBuffer
 
-FORMAT = 1
+FORMAT = 2
 MAX_BODY_LINES, MAX_BODY_CHARS = 12, 480
 MAX_ATTRIBUTES = 24
 MAX_DEFINITIONS = 4_000
@@ -32,7 +32,7 @@ _STRIDE = 6  # start of the record in the text, start, end, first line, last lin
 _WHOLE = 1
 _ROLES = ("class", "function", "constant")
 _CLEAN = str.maketrans({_FIELD: " ", _RECORD: " "})
-_SET = r"([A-Za-z_]\w*)(?:\s*:\s*([^=\n;]{1,60}?))?\s*=(?![=~>])\s*([^\n]{0,60})"
+_SET = r"([A-Za-z_]\w*)(?:[ \t]*:[ \t]*([^=\n;]{1,60}?))?[ \t]*=(?![=~>])[ \t]*([^\n]{0,60})"
 _ATTRIBUTES = tuple((mark, re.compile(re.escape(mark) + _SET)) for mark in ("self.", "this.", "this->", "@"))
 
 

@@ -29,9 +29,9 @@ from ..context.edits import EditLog
 from ..context.extras import edit_chunks, outline_chunk, rules_chunk
 from ..context.header import EMPTY, Frame, make_frame, opening_text
 from ..context.layout import Placed, arrange
+from ..context.resolve import Place
 from ..context.symbol import Chunk
 from ..context.tiers import gather
-from ..context.wants import Place
 from ..index.index import SymbolIndex
 from ..index.manifest import Cache
 from ..index.symbols import symbols_of

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..context.near import at_cursor, names_near
+from ..context.resolve import Lookups, Place
 from ..context.symbol import ImportLine, Symbol
-from ..context.wants import Lookups, Place
 from ..index.index import Hit, SymbolIndex
 from ..index.symbols import Definition, FileSymbols, imported_module, symbols_of
 from ..syntax.nodes import Outline
@@ -23,6 +23,7 @@ from ..text.buffer import TextBuffer
 
 BEFORE_CHARS, AFTER_CHARS = 4_000, 1_000
 SCOPE_CHARS = 12_000
+TEXT_CHARS = 60_000
 TOP_FILES = 3
 
 Summaries = Callable[[str, Definition], str]
@@ -75,7 +76,7 @@ class IndexLookups:
 
     def lookups(self) -> Lookups:
         """As the context wants it."""
-        return Lookups(self.named, self.users, self.members, self.top)
+        return Lookups(self.named, self.users, self.members, self.top_shown, self.modules)
 
     def _symbols(self, hits: Sequence[Hit]) -> list[Symbol]:
         found = []
@@ -120,6 +121,19 @@ class IndexLookups:
             for found in self._index.members(full, qualified)
         ]
 
+    def modules(self, name: str) -> Sequence[str]:
+        """Paths, as shown, of the files that a module of this name may be."""
+        found = []
+        for path in self._index.with_stem(name)[:8]:
+            shown = shown_path(path, self._roots)
+            self._full[shown] = path
+            found.append(shown)
+        return found
+
+    def top_shown(self, path: str) -> Sequence[Symbol]:
+        """Top-level definitions of a file by its path as shown."""
+        return self.top(self._full.get(path, ""))
+
     def top(self, path: str) -> Sequence[Symbol]:
         """Top-level definitions of a file, by its whole path."""
         file: FileSymbols | None = self._index.file(path)
@@ -152,5 +166,6 @@ def place_at(
         enclosing_class=classes[-1] if classes else None,
         visible=visible,
         scope=buffer.slice(max(start, cursor - SCOPE_CHARS), cursor),
+        text=buffer.slice(cursor - TEXT_CHARS, cursor + TEXT_CHARS),
         recent=recent,
     )

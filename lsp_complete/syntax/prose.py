@@ -25,7 +25,7 @@ def first_sentence(text: str) -> str:
     quoted = _QUOTES.match(text)
     if quoted:
         text = text[quoted.end() :]
-        text = text[: text.rfind(quoted.group(1))] if quoted.group(1) in text else text
+        text = text.partition(quoted.group(1))[0]  # what follows may hold the next documentation string
     words: list[str] = []
     for line in text.splitlines()[:12]:
         line = line.strip() if quoted else _MARKERS.sub("", line).strip()

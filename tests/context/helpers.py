@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lsp_complete.context.near import at_cursor, names_near
+from lsp_complete.context.resolve import Lookups, Place
 from lsp_complete.context.symbol import ImportLine, Symbol
-from lsp_complete.context.wants import Lookups, Place
 from lsp_complete.index.extract import extract_text
 from lsp_complete.index.symbols import imported_module
 from lsp_complete.syntax.outline import outline_text

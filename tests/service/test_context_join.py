@@ -138,7 +138,7 @@ async def test_the_prompt_holds_other_files_and_pruned_callees_in_their_places(t
         prompt = await view.ask(view.open("main.py", MAIN))
         head, _, rest = prompt.partition("<P>")
         assert head.startswith(f"<R>{tmp_path.name}\n<F>client.py\nclass Client:") and head.endswith("<F>main.py\n")
-        assert "def fetch(self, path: str) -> bytes" in head and "self.host = host" in head
+        assert "def fetch(self, path: str) -> bytes" in head and "# host\n" in head
         opening = rest.partition("...\n")[0]
         assert opening.startswith("from client import Client\ndef check_user(name: str, roles: list[str]) -> bool:")
         assert rest.count("filler_") < 8
