@@ -21,7 +21,8 @@ from .resolve import Lookups, Place
 from .symbol import Chunk, Symbol
 from .wants import MAX_CALLERS, MAX_CALLS, Want, Wants
 
-MAX_CHUNKS = 40
+MAX_CHUNKS = 60
+IMPORTED = 0.2
 _AFTER_DOT = re.compile(r"(?:\.|->|::)([A-Za-z_]\w*)")
 
 
@@ -139,6 +140,15 @@ def _named(wants: Wants) -> None:
         elif len(near.receiver) > 1 or (near.receiver and near.weight > 0.6):
             for cls in wants.types_of((*near.receiver, near.name)):
                 wants.add(cls, "B", near.weight + 0.5, used=True)
+
+
+def _imported(wants: Wants) -> None:
+    """What the file imports from the project and does not use here: it may be used next, and stays the same all over the file."""
+    for line in wants.place.imports:
+        for name in line.binds:
+            for symbol in wants.resolve(name):
+                if symbol.path != wants.place.path:
+                    wants.add(symbol, "C", IMPORTED)
 
 
 def _chunk(want: Want, wants: Wants, likely: Collection[str]) -> Chunk:

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 Future = asyncio.Future[Any]
 
+PAUSE_S = 1.5
+"""Seconds without a key after which the context may be renewed."""
 SOFT_TAIL = 0.7
 """The anchor is moved in the background once the tail holds this share of its limit."""
 
@@ -38,6 +40,7 @@ class Ahead:
     def __init__(self, brain: Brain, clock: Callable[[], float], framer: Framer | None = None) -> None:
         self._brain, self._clock, self._framer = brain, clock, framer
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.pause_s = PAUSE_S
 
     def opened(self, state: OpenDocument, settings: Settings) -> None:
         """Make the prompt at the document's last known cursor ready."""
@@ -84,8 +87,12 @@ class Ahead:
         line = buffer.position(min(state.cursor, buffer.length))[0]
         tail = line - buffer.position(min(state.anchor.anchor, buffer.length))[0]
         soft = window.anchor_lines + SOFT_TAIL * (window.max_tail_lines - window.anchor_lines)
-        if not window.standard and tail > soft and state.document.uri not in self._tasks:
+        if window.standard or state.document.uri in self._tasks:
+            return
+        if tail > soft:
             self._begin(state, self._move_anchor(state, settings))
+        elif self._framer is not None:
+            self._begin(state, self._when_idle(state, settings, self._framer))
 
     def stop(self) -> None:
         """Stop everything."""
@@ -123,6 +130,14 @@ class Ahead:
         if state.anchor is None or why_moved(state.anchor, state.document.buffer, cursor, window):
             state.take_over(trial, trial.anchor)
         await self._prefill(planned.prompt.prompt, state.document.uri, Priority.BACKGROUND)
+
+    async def _when_idle(self, state: OpenDocument, settings: Settings, framer: Framer) -> None:
+        """Once nobody types for a while: if the code at the cursor now needs what the prompt lacks, make a new one ready. A key
+        cancels this."""
+        await asyncio.sleep(self.pause_s)
+        model = self._brain.model
+        if model is not None and framer.wanting(state, min(state.cursor, state.document.buffer.length), model):
+            await self._move_anchor(state, settings)
 
     async def _move_anchor(self, state: OpenDocument, settings: Settings) -> None:
         """Evaluate the next anchor's prompt behind the standing one, then change over if it still fits."""

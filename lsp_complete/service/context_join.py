@@ -52,8 +52,9 @@ RESUME_S = 0.4
 """The index goes on this long after the last key."""
 READY_S = 0.15
 """Longest wait for the first parse of a document, or for the one behind an edit elsewhere in it."""
+TOUCHED = 3.0
+"""Weight from which a chunk is what the cursor touches."""
 RECENT_FILES = 3
-KEEP_LAYOUTS = 64
 RULE_FILES = ("AGENTS.md", "CONTRIBUTING.md", "CLAUDE.md", ".cursorrules")
 OWN_SHARE = 0.5
 """Most of the budget for what of the open file the window does not show."""
@@ -80,7 +81,6 @@ class _Followed:
     own: Own = field(default_factory=Own)
     own_of: object = None
     layout: tuple[Placed, ...] = ()
-    digest: tuple[object, ...] = ()
 
 
 class ContextJoin:
@@ -306,14 +306,14 @@ class ContextJoin:
         uri = state.document.uri
         choice, place, lookups, budget = self._choose(state, followed, anchor, cursor, model)
         path = place.path
-        layout = arrange(choice.chosen, followed.layout, budget, model.spans_count)
+        layout = arrange(choice.chosen, state.frame.layout or followed.layout, budget, model.spans_count)
         if self._settings.prefetch == "full":
             lookups.each(self.summaries.want, [one.chunk.key for one in choice.chosen if one.chunk.tier == "C"])
         own = [one for one in choice.chosen if one.chunk.own]
         facts = self._facts(uri)
         elision = facts.facts.elision.strip("{} ") if facts is not None and facts.facts is not None else "..."
         texts = opening_text(own, elision or "...")
-        followed.layout, followed.digest = layout, (layout, texts)
+        followed.layout = layout
         root = self.guard.root_of(followed.path)
         return make_frame(model.layout, layout, texts, root.name if root is not None else "project", path, model.spans.ids)
 
@@ -384,6 +384,22 @@ class ContextJoin:
         name, text = ("project rules", wish) if wish else self._rules
         chunk = rules_chunk(name, text, wished=bool(wish)) if text else None
         return [*found, chunk] if chunk is not None else found
+
+    def wanting(self, state: OpenDocument, cursor: int, model: LoadedModel) -> bool:
+        """Whether the frame in force lacks what the cursor touches: a callee's signature, the members of an object."""
+        followed = self._followed.get(state.document.uri)
+        if followed is None or state.anchor is None or not self._wanted() or not model.context_tokens:
+            return False
+        try:
+            place, lookups = self._place(state, followed, state.anchor, cursor)
+            chunks = gather(place, lookups.lookups())
+        except Exception as error:
+            self.problems += 1
+            logger.error("context failed: %s", type(error).__name__)
+            return False
+        standing = {one.key: one.text for one in state.frame.layout}
+        urgent = [c for c in chunks if c.tier == "A" and c.weight >= TOUCHED and not c.own]
+        return any(standing.get(chunk.key) not in chunk.forms[:-1] for chunk in urgent if len(chunk.forms) > 1)
 
     def stale(self, state: OpenDocument) -> bool:
         """Whether an edit outside the window changed what the frame says. Cheap unless there was such an edit."""

@@ -93,6 +93,10 @@ class Framer(Protocol):
         """Whether the document's frame in force says what is no longer so."""
         ...
 
+    def wanting(self, state: OpenDocument, cursor: int, model: LoadedModel) -> bool:
+        """Whether what the cursor touches now is missing in the frame in force. Some ten milliseconds: at idle only."""
+        ...
+
     async def ready(self, state: OpenDocument) -> None:
         """Wait a moment for what the next prompt of the document depends on."""
         ...
