@@ -9,7 +9,7 @@ Rules:
 - Text of open documents wins over the disk until they are closed.
 - No timer: a slow rescan happens when something changed and the last scan is RESCAN_SECONDS old. Idle means idle.
 - `progress(done, total)` is called from the index thread, a few times a second at most, and once with done = total at the end of a
-  scan.
+  scan, also of one that failed or was stopped.
 - Nothing raises out of a thread; `problems` counts what went wrong. `close` ends all threads and helpers.
 """
 
@@ -182,12 +182,14 @@ class IndexWorker:
         paths = {entry.path for entry in entries}
         self._known = {path: known for path, known in self._known.items() if path in paths}
         meter = _Meter(self._progress, len(entries), self._clock)
-        unread = [entry for entry in entries if entry.path not in open_now and not self._from_cache(entry, meter)]
-        self._read_all(unread, now_ns, meter)
-        self._save()
-        self._scanned_at, self._scan_seconds = self._clock(), self._clock() - started
-        self._scans += 1
-        meter.finish()
+        try:
+            unread = [entry for entry in entries if entry.path not in open_now and not self._from_cache(entry, meter)]
+            self._read_all(unread, now_ns, meter)
+            self._save()
+            self._scanned_at, self._scan_seconds = self._clock(), self._clock() - started
+            self._scans += 1
+        finally:
+            meter.finish()
 
     def _from_cache(self, entry: FileEntry, meter: _Meter) -> bool:
         """Load a file's symbols if its content is known. False: it must be read."""

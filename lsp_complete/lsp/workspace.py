@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -24,40 +25,60 @@ WATCH_ID = "lsp-complete-watch"
 TOKEN = "lsp-complete-index"  # noqa: S105 (a progress token, no secret)
 
 
+@dataclass(slots=True)
+class _Bar:
+    """One work's bar. token: "" while the client has not answered whether it shows one. ended: meanwhile the work did."""
+
+    token: str = ""
+    ended: bool = False
+
+
 class IndexProgress:
-    """`window/workDoneProgress` for one scan after the other. Event loop, but for `report`."""
+    """`window/workDoneProgress` for one scan after the other. Event loop, but for `report`.
+
+    Each work (an index worker) has a bar of its own: a worker that was stopped still says that it has ended, perhaps while its successor
+    runs, and must end no bar but its own.
+    """
 
     def __init__(self, server: CompletionServer) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
         self._number = 0
-        self._token = ""
-        self._creating = False
+        self._bars: dict[int, _Bar] = {}
+        self._asking: set[asyncio.Future[None]] = set()
         self.refused = False
 
-    def report(self, done: int, total: int) -> None:
-        """So many files of so many. Any thread."""
+    def report(self, work: int, done: int, total: int) -> None:
+        """This work has done so many files of so many. Any thread."""
         try:
-            self._loop.call_soon_threadsafe(self._take, done, total)
+            self._loop.call_soon_threadsafe(self._take, work, done, total)
         except RuntimeError:  # the loop has ended
             return
 
-    def _take(self, done: int, total: int) -> None:
+    def _take(self, work: int, done: int, total: int) -> None:
         if self.refused:
             return
-        progress = self._server.work_done_progress
-        if self._token:
-            percentage = 100 * done // max(total, 1)
-            if done >= total:
-                progress.end(self._token, types.WorkDoneProgressEnd(message=f"{total} files"))
-                self._token = ""
-            else:
-                progress.report(self._token, types.WorkDoneProgressReport(message=f"{done}/{total} files", percentage=percentage))
-        elif done < total and not self._creating:
-            self._creating = True
-            self._begun = asyncio.ensure_future(self._begin())
+        bar = self._bars.get(work)
+        if done >= total:
+            self._end(work, bar, total)
+        elif bar is None:
+            bar = self._bars[work] = _Bar()
+            asking = asyncio.ensure_future(self._begin(bar))
+            self._asking.add(asking)
+            asking.add_done_callback(self._asking.discard)
+        elif bar.token:
+            value = types.WorkDoneProgressReport(message=f"{done}/{total} files", percentage=100 * done // total)
+            self._server.work_done_progress.report(bar.token, value)
 
-    async def _begin(self) -> None:
+    def _end(self, work: int, bar: _Bar | None, total: int) -> None:
+        if bar is None:
+            return
+        del self._bars[work]
+        bar.ended = True
+        if bar.token:
+            self._server.work_done_progress.end(bar.token, types.WorkDoneProgressEnd(message=f"{total} files"))
+
+    async def _begin(self, bar: _Bar) -> None:
         self._number += 1
         token = f"{TOKEN}.{self._number}"
         try:
@@ -66,12 +87,12 @@ class IndexProgress:
             logger.info("the client shows no progress: %s", type(error).__name__)
             self.refused = True
             return
-        finally:
-            self._creating = False
+        if bar.ended:  # while the client made up its mind: a bar begun now would never end
+            return
         self._server.work_done_progress.begin(
             token, types.WorkDoneProgressBegin(title="Indexing the workspace", percentage=0, cancellable=False)
         )
-        self._token = token
+        bar.token = token
 
 
 def register(server: CompletionServer) -> None:

@@ -59,7 +59,8 @@ RULE_FILES = ("AGENTS.md", "CONTRIBUTING.md", "CLAUDE.md", ".cursorrules")
 OWN_SHARE = 0.5
 """Most of the budget for what of the open file the window does not show."""
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int, int], None]
+"""Which worker (a number of its own), files done, files in all."""
 
 
 def path_of(uri: str) -> str:
@@ -100,7 +101,8 @@ class ContextJoin:
         self.index = SymbolIndex()
         self.worker: IndexWorker | None = None
         self.syntax = SyntaxWorker(self._parsed)
-        self.progress: Progress = lambda _done, _total: None
+        self.progress: Progress = lambda _work, _done, _total: None
+        self._works = 0
         self._edits = EditLog()
         self._followed: dict[str, _Followed] = {}
         self._order: list[str] = []
@@ -129,7 +131,10 @@ class ContextJoin:
             self.index = SymbolIndex()
             self._cache = self._cache or self._make_cache()
             self.summaries.cache = self._cache or self.summaries.cache
-            self.worker = IndexWorker(self.index, self.guard, self._cache, lambda done, total: self.progress(done, total))
+            self._works = work = self._works + 1
+            self.worker = IndexWorker(
+                self.index, self.guard, self._cache, lambda done, total: self.progress(work, done, total)
+            )
             self._rules = self._read_rules()
             self.worker.scan()
 

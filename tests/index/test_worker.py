@@ -178,3 +178,20 @@ def test_a_file_that_becomes_ignored_is_forgotten(bench: Bench) -> None:
     put(bench.root, {".gitignore": "b.py\n"})
     worker.changed([str(bench.root / ".gitignore")])
     assert worker.wait_idle(10) and names(worker) == ["a.py"]
+
+
+def test_a_scan_that_fails_still_says_that_it_has_ended(tmp_path: Path) -> None:
+    put(tmp_path, {"a.py": "def f(): pass\n"})
+
+    class Full(Memory):
+        def put_bytes(self, key: str, value: bytes) -> None:
+            raise OSError("no space")
+
+    told: list[tuple[int, int]] = []
+    worker = IndexWorker(
+        SymbolIndex(), Guard([tmp_path], None, tmp_path / "none"), Full(), lambda *now: told.append(now), helpers=0
+    )
+    worker.scan()
+    assert worker.wait_idle(60)
+    worker.close()
+    assert worker.problems == 1 and told[-1] == (1, 1)

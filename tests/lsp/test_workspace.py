@@ -32,6 +32,7 @@ class Editor(LspClient):
         super().__init__(*streams)
         self.asked: list[tuple[str, Any]] = []
         self.told: list[Any] = []
+        self.bars: list[Any] = []
         self.new = asyncio.Event()
 
     def _on_request(self, method: str, params: Any) -> Any:
@@ -42,6 +43,7 @@ class Editor(LspClient):
     def _on_notification(self, method: str, params: Any) -> None:
         if method == "$/progress":
             self.told.append(params["value"])
+            self.bars.append(params["token"])
             self.new.set()
         super()._on_notification(method, params)
 
@@ -126,19 +128,53 @@ async def test_a_client_that_cannot_is_asked_nothing(tmp_path: Path) -> None:
         assert client.asked == [] and client.told == []
 
 
+WORK, OTHER = 101, 102  # numbers that no worker of the server's own has: its scan of the (empty) workspace may end at any time
+
+
 async def test_progress_begins_grows_and_ends(tmp_path: Path) -> None:
     async with editor(tmp_path, CAN_ALL) as (client, server):
         await client.until(lambda: any(method == "client/registerCapability" for method, _ in client.asked))
         report = server.service.context.progress
-        report(10, 100)
+        report(WORK, 10, 100)
         await client.until(lambda: client.told)
-        report(50, 100)
-        report(100, 100)
+        report(WORK, 50, 100)
+        report(WORK, 100, 100)
         await client.until(lambda: len(client.told) == 3)
         assert [one["kind"] for one in client.told] == ["begin", "report", "end"]
         assert client.told[1]["percentage"] == 50
-        report(100, 100)  # short work shows no bar
-        report(5, 10)
+        report(WORK, 100, 100)  # short work shows no bar
+        report(WORK, 5, 10)
         await client.until(lambda: len(client.told) == 4)
         tokens = [p["token"] for m, p in client.asked if m == "window/workDoneProgress/create"]
         assert len(tokens) == len(set(tokens)) == 2
+
+
+async def test_a_worker_that_ends_late_leaves_the_bar_of_the_next_one_alone(tmp_path: Path) -> None:
+    async with editor(tmp_path, CAN_ALL) as (client, server):
+        await client.until(lambda: any(method == "client/registerCapability" for method, _ in client.asked))
+        report = server.service.context.progress
+        report(WORK, 10, 100)
+        report(OTHER, 1, 50)
+        await client.until(lambda: len(client.told) == 2)
+        report(WORK, 100, 100)
+        report(OTHER, 25, 50)
+        report(OTHER, 50, 50)
+        await client.until(lambda: len(client.told) == 5)
+        assert [one["kind"] for one in client.told] == ["begin", "begin", "end", "report", "end"]
+        first, second = (p["token"] for m, p in client.asked if m == "window/workDoneProgress/create")
+        assert client.bars == [first, second, first, second, second]
+
+
+async def test_work_that_ends_before_the_client_agreed_to_a_bar_leaves_none_standing(tmp_path: Path) -> None:
+    async with editor(tmp_path, CAN_ALL) as (client, server):
+        await client.until(lambda: any(method == "client/registerCapability" for method, _ in client.asked))
+        report = server.service.context.progress
+        report(WORK, 10, 100)  # both are taken before the answer to the request that the first one sends
+        report(WORK, 100, 100)
+        report(OTHER, 1, 50)  # asked for later, so answered later
+        await client.until(lambda: client.told)
+        report(OTHER, 50, 50)
+        await client.until(lambda: len(client.told) == 2)
+        assert [one["kind"] for one in client.told] == ["begin", "end"]
+        _first, second = (p["token"] for m, p in client.asked if m == "window/workDoneProgress/create")
+        assert client.bars == [second, second]
