@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ..config import Settings
@@ -20,7 +21,7 @@ from ..engine.api import CompletionRequest, Priority
 from ..errors import LspCompleteError
 from .brain import Brain
 from .documents import OpenDocument
-from .planning import Framer, plan_ahead, plan_fresh
+from .planning import Framer, LoadedModel, plan_ahead, plan_fresh
 from .types import Answer, Query
 from .windows import window_for
 
@@ -32,6 +33,42 @@ PAUSE_S = 1.5
 """Seconds without a key after which the context may be renewed."""
 SOFT_TAIL = 0.7
 """The anchor is moved in the background once the tail holds this share of its limit."""
+SLICE, MAX_SLICE = 32, 128
+"""Tokens of a full prompt evaluated at a time behind a small one: at first (a key waits for no more), and while no key comes."""
+
+
+@dataclass(slots=True)
+class Slices:
+    """A full prompt on its way behind a small one. ids: the prompt; done: tokens of it that are evaluated, also by the
+    tasks before this one; pause: end after the slice that is being evaluated; step: resolved by its end."""
+
+    ids: tuple[int, ...] = ()
+    done: int = 0
+    pause: bool = False
+    step: asyncio.Future[None] | None = None
+
+    @property
+    def left(self) -> int:
+        return len(self.ids) - self.done
+
+    def follow(self, ids: tuple[int, ...]) -> None:
+        """Go on with a prompt that may differ from the one before from some token on."""
+        same = 0
+        for mine, theirs in zip(self.ids[: self.done], ids, strict=False):
+            if mine != theirs:
+                break
+            same += 1
+        self.ids, self.done, self.pause = ids, same, False
+
+    def next_end(self, size: int) -> int:
+        """Where a slice of about `size` tokens ends; none is left over that is smaller than half the first."""
+        end = self.done + size
+        return len(self.ids) if len(self.ids) - end < SLICE // 2 else end
+
+    def stepped(self) -> None:
+        """A slice has ended."""
+        if self.step is not None and not self.step.done():
+            self.step.set_result(None)
 
 
 class Ahead:
@@ -40,6 +77,7 @@ class Ahead:
     def __init__(self, brain: Brain, clock: Callable[[], float], framer: Framer | None = None) -> None:
         self._brain, self._clock, self._framer = brain, clock, framer
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._slices: dict[str, Slices] = {}
         self.pause_s = PAUSE_S
 
     def opened(self, state: OpenDocument, settings: Settings) -> None:
@@ -60,17 +98,24 @@ class Ahead:
         if task is not None and task.get_name() == "warm":
             task.cancel()
 
-    async def full_prompt(self, state: OpenDocument, query: Query, settings: Settings, overtaken: Future) -> None:
-        """Behind a small answer the full prompt is being evaluated: wait for it (or to be overtaken) if it serves this
-        cursor, since answering again from the small one would only keep it from getting done; else stop it."""
-        task, model = self._tasks.get(state.document.uri), self._brain.model
-        if state.anchor is None or not state.anchor.small or task is None or model is None:
+    async def full_prompt(
+        self, state: OpenDocument, query: Query, settings: Settings, overtaken: Future, *, agrees: bool
+    ) -> None:
+        """Behind a small answer the full prompt is being evaluated: make way for this key. A key that agrees with what was
+        suggested (its answer is verified in one batch) first waits for the slice under way, so that the full prompt gets
+        done however the keys come; so does every key if little is left. Any other key stops the slice."""
+        uri = state.document.uri
+        task, model, slices = self._tasks.get(uri), self._brain.model, self._slices.get(uri)
+        if state.anchor is None or not state.anchor.small or task is None or model is None or slices is None:
             return
-        if why_moved(state.next_anchor, query.document.buffer, query.offset, window_for(model, settings)):
+        moved = why_moved(state.next_anchor, query.document.buffer, query.offset, window_for(model, settings))
+        if not moved and (agrees or slices.left <= SLICE):
+            slices.pause = True
+            slices.step = asyncio.get_running_loop().create_future()
+            waited: set[Future] = {slices.step, task, overtaken}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        elif not task.done():
             task.cancel()
-            return
-        waited: set[Future] = {task, overtaken}
-        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
 
     def answered(self, state: OpenDocument, _query: Query, _answer: Answer, settings: Settings) -> None:
         """Behind an answer: move an anchor whose tail has grown long, while the old prompt still serves."""
@@ -78,7 +123,9 @@ class Ahead:
         if model is None or state.anchor is None:
             return
         if state.anchor.small:  # the second rung of the ladder; no luxury that a setting turns off
-            self._begin(state, self._move_anchor(state, settings))
+            task, slices = self._tasks.get(state.document.uri), self._slices.get(state.document.uri)
+            if task is None or slices is None or slices.pause or state.next_anchor is None:
+                self._begin(state, self._full_behind_small(state, settings))
             return
         if settings.prefetch == "off":
             return
@@ -99,13 +146,14 @@ class Ahead:
         for task in list(self._tasks.values()):
             task.cancel()
         self._tasks.clear()
+        self._slices.clear()
 
     def _begin(self, state: OpenDocument, work: object) -> None:
         uri = state.document.uri
         old = self._tasks.pop(uri, None)
         if old is not None:
             old.cancel()
-        name = "anchor" if getattr(work, "__name__", "") == "_move_anchor" else "warm"
+        name = "warm" if getattr(work, "__name__", "") in ("_warm", "_when_idle") else "anchor"
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)  # type: ignore[arg-type]
         self._tasks[uri] = task
 
@@ -139,32 +187,66 @@ class Ahead:
         if model is not None and framer.wanting(state, min(state.cursor, state.document.buffer.length), model):
             await self._move_anchor(state, settings)
 
+    async def _full_behind_small(self, state: OpenDocument, settings: Settings) -> None:
+        """Evaluate the full prompt slice by slice behind the small one that answers meanwhile, then change over. What was
+        evaluated stays in the document's slot, so a task that was stopped loses no more than its slice."""
+        model, uri = self._brain.model, state.document.uri
+        if model is None or state.table is None:
+            return
+        cursor = min(state.cursor, state.document.buffer.length)
+        planned, trial = plan_ahead(state, cursor, model, window_for(model, settings), self._framer)
+        slices = self._slices.setdefault(uri, Slices())
+        slices.follow(planned.prompt.prompt)
+        state.next_anchor = trial.anchor  # follows the edits that come meanwhile
+        size = SLICE
+        try:
+            while slices.left:
+                end = slices.next_end(size)
+                if not await self._prefill(slices.ids[:end], uri, Priority.INTERACTIVE):
+                    return
+                slices.done, size = end, min(2 * size, MAX_SLICE)
+                if slices.pause and slices.left:
+                    return
+            self._change_over(state, trial, settings, model)
+            self._slices.pop(uri, None)
+        finally:
+            self._let_go(state)
+            slices.stepped()
+
     async def _move_anchor(self, state: OpenDocument, settings: Settings) -> None:
         """Evaluate the next anchor's prompt behind the standing one, then change over if it still fits."""
         model = self._brain.model
         if model is None or state.table is None:
             return
-        window = window_for(model, settings)
         cursor = min(state.cursor, state.document.buffer.length)
-        planned, trial = plan_ahead(state, cursor, model, window, self._framer)
+        planned, trial = plan_ahead(state, cursor, model, window_for(model, settings), self._framer)
         state.next_anchor = trial.anchor  # follows the edits that come meanwhile
         try:
-            small = state.anchor is not None and state.anchor.small
-            priority = Priority.INTERACTIVE if small else Priority.PREFETCH
-            await self._prefill(planned.prompt.prompt, state.document.uri, priority)
-            moved, buffer = state.next_anchor, state.document.buffer
-            if not why_moved(moved, buffer, min(state.cursor, buffer.length), window):
-                state.take_over(trial, moved)
+            await self._prefill(planned.prompt.prompt, state.document.uri, Priority.PREFETCH)
+            self._change_over(state, trial, settings, model)
         finally:
+            self._let_go(state)
+
+    def _let_go(self, state: OpenDocument) -> None:
+        """The next anchor is no longer being made ready, unless by a task that has replaced this one."""
+        if self._tasks.get(state.document.uri) in (None, asyncio.current_task()):
             state.next_anchor = None
 
-    async def _prefill(self, prompt: tuple[int, ...], key: str, priority: Priority) -> None:
+    def _change_over(self, state: OpenDocument, trial: OpenDocument, settings: Settings, model: LoadedModel) -> None:
+        """Put the prompt that was made ready in force if it still serves the cursor."""
+        moved, buffer = state.next_anchor, state.document.buffer
+        if not why_moved(moved, buffer, min(state.cursor, buffer.length), window_for(model, settings)):
+            state.take_over(trial, moved)
+
+    async def _prefill(self, prompt: tuple[int, ...], key: str, priority: Priority) -> bool:
+        """Evaluate a prompt; False if that was not possible."""
         engine = self._brain.engine
         if engine is None:
-            return
+            return False
         request = CompletionRequest(prompt, key=key, max_tokens=0, priority=priority, time_limit_ms=60_000)
         try:
             await engine.complete(request)
         except LspCompleteError as error:
             logger.info("a prompt was not made ready: %s", type(error).__name__)
-
+            return False
+        return True

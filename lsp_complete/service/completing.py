@@ -99,6 +99,11 @@ class Completer:
         attempt.note(source=source, outcome="shown", post_ms=(self._clock() - began) * 1000)
         return Answer((suggestion,), attempt.record)
 
+    def expected(self, attempt: Attempt) -> bool:
+        """Whether an earlier suggestion still agrees with the text, so that the model will be verifying rather than writing."""
+        hit = self._store.lookup(attempt.query.document.uri, attempt.around.before, attempt.around.after)
+        return hit is not None and bool(hit.text.strip())
+
     # -- with the model ----------------------------------------------------------------------------------
 
     async def complete(self, attempt: Attempt) -> Answer:

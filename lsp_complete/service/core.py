@@ -257,7 +257,8 @@ class Service:
             self._start()
             return Answer((), replace(record, outcome="unavailable", reason=self.brain.problem or "starting"))
         began = self._clock()
-        await self._ahead.full_prompt(state, query, self.settings, overtaken)
+        agrees = self._completer.expected(attempt)
+        await self._ahead.full_prompt(state, query, self.settings, overtaken, agrees=agrees)
         if overtaken.done():
             return attempt.empty("superseded")
         attempt.note(queue_ms=(self._clock() - began) * 1000)
