@@ -51,6 +51,17 @@ need_compiler() {
     "On macOS: xcode-select --install"
 }
 
+# mend_amx: on a processor with AMX, GCC before 13 compiles llama.cpp's matrix code into a fault; a corrected intrinsic is put before it.
+# (An engine that was built without this notices and goes on without AMX, slower.)
+mend_amx() {
+  local header
+  grep -qsw amx_tile /proc/cpuinfo || return 0
+  header=$(${CXX:-c++} -print-file-name=include)/amxtileintrin.h
+  grep -qs 'const void \*\*' "$header" || return 0
+  say "This compiler's AMX intrinsics are faulty: building with scripts/amx-fix.h"
+  export CXXFLAGS="${CXXFLAGS:-} -include \"$ROOT/scripts/amx-fix.h\""
+}
+
 # jobs: how many compilers at a time: one per core, but each may take 1 GB of memory.
 jobs_that_fit() {
   local cores memory=64
@@ -130,6 +141,7 @@ install() {
   fi
   if ! "$VENV/bin/python" -c 'import llama_cpp' >/dev/null 2>&1; then
     need_compiler
+    mend_amx
     say "Installing into .venv; the first time this compiles llama.cpp, which takes about 5 minutes on 2 cores"
   else
     say "Installing into .venv"

@@ -14,6 +14,7 @@ Rules:
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -28,11 +29,15 @@ from lsp_complete.engine.api import ModelInfo
 from lsp_complete.engine.backend import Floats, Segment, Status
 from lsp_complete.engine.fingerprint import engine_fingerprint, file_fingerprint
 from lsp_complete.engine.gguf_check import GgufHead, check_gguf
+from lsp_complete.engine.llama_info import parse_system_info
 from lsp_complete.engine.native import ERRORS
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.threads import ThreadGovernor, default_threads, usable_cores
+from lsp_complete.engine.trial import RISKY, survives
 from lsp_complete.engine.vocab import Vocab, init_native, meta
 from lsp_complete.errors import MemoryPlanError, ModelError
+
+log = logging.getLogger(__name__)
 
 SCRATCH_SEQUENCES = 8
 MAX_OUTPUTS = 64
@@ -94,14 +99,16 @@ class LlamaBackend:
     def __init__(self, options: EngineOptions, head: GgufHead) -> None:
         self._options = options
         self._head = head
-        self._model = _load_model(options)
         self._flag = _AbortFlag()
         self._closed = False
-        try:
-            self._context, self._n_ctx = _make_context(self._model, options, self._flag)
-        except BaseException:
+        self.repacked = True
+        self._model, self._context, self._n_ctx = _make(options, self._flag, repack=True)
+        if not options.gpu_layers and RISKY & _features() and not survives(self._two_tokens):
+            log.warning("the matrix instructions of this build of llama.cpp fault on this processor; going on without, slower")
+            lc.llama_free(self._context)
             lc.llama_model_free(self._model)
-            raise
+            self.repacked = False
+            self._model, self._context, self._n_ctx = _make(options, self._flag, repack=False)
         self._memory = lc.llama_get_memory(self._context)
         self._vocab = Vocab(
             lc.llama_model_get_vocab(self._model), meta(self._model, "tokenizer.ggml.pre"), owner=self
@@ -110,7 +117,7 @@ class LlamaBackend:
         self._batch = _Batch(options.n_batch)
         self._rows: list[int] = []
         self._n_vocab = self._vocab.size
-        self._info = _describe(self._model, options, head, self._n_ctx)
+        self._info = _describe(self._model, options, head, self._n_ctx, self.repacked)
         self._governor: ThreadGovernor | None = None
         self._warm_up()
 
@@ -129,6 +136,13 @@ class LlamaBackend:
     @property
     def max_outputs(self) -> int:
         return MAX_OUTPUTS
+
+    def _two_tokens(self) -> None:
+        """Evaluate two tokens on this thread alone: the smallest batch that takes the matrix instructions."""
+        batch = _Batch(2)
+        batch.fill([Segment(0, 0, (0, 0))])
+        lc.llama_set_n_threads(self._context, 1, 1)
+        lc.llama_decode(self._context, batch.raw)
 
     def _warm_up(self) -> None:
         """Touch all weights once, choose the number of threads, and begin to follow the load."""
@@ -235,9 +249,26 @@ def _bytes_pointer(data: Any) -> Any:
     return view.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
-def _load_model(options: EngineOptions) -> int:
+def _features() -> frozenset[str]:
+    """What this build of llama.cpp uses of the processor."""
+    return frozenset(parse_system_info(lc.llama_print_system_info().decode("utf-8", "replace"))[1])
+
+
+def _make(options: EngineOptions, flag: _AbortFlag, *, repack: bool) -> tuple[int, int, int]:
+    """Model, context and its size in tokens. Raises ModelError or MemoryPlanError."""
+    model = _load_model(options, repack)
+    try:
+        return (model, *_make_context(model, options, flag))
+    except BaseException:
+        lc.llama_model_free(model)
+        raise
+
+
+def _load_model(options: EngineOptions, repack: bool) -> int:
+    """repack: weights may be rearranged for this processor's matrix instructions."""
     init_native()
     params = lc.llama_model_default_params()
+    params.use_extra_bufts = repack
     params.n_gpu_layers = 999 if options.gpu_layers < 0 else options.gpu_layers
     ERRORS.take()
     model = lc.llama_model_load_from_file(options.model_path.encode(), params)
@@ -280,14 +311,17 @@ def _make_context(model: int, options: EngineOptions, flag: _AbortFlag) -> tuple
         size //= 2
 
 
-def _describe(model: int, options: EngineOptions, head: GgufHead, context: int) -> ModelInfo:
+def _describe(model: int, options: EngineOptions, head: GgufHead, context: int, repacked: bool) -> ModelInfo:
     buffer = ctypes.create_string_buffer(256)
     lc.llama_model_desc(model, buffer, 256)
     recurrent = bool(lc.llama_model_is_recurrent(model)) or bool(lc.llama_model_is_hybrid(model))
     return ModelInfo(
         path=options.model_path,
         fingerprint=engine_fingerprint(
-            file_fingerprint(options.model_path), llama_cpp.__version__, options.kv_type, "unified+fa"
+            file_fingerprint(options.model_path),
+            llama_cpp.__version__,
+            options.kv_type,
+            "unified+fa" if repacked else "unified+fa, plain",
         ),
         description=buffer.value.decode("utf-8", "replace"),
         architecture=head.architecture,
