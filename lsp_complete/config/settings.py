@@ -97,6 +97,9 @@ class EngineSettings(_Group):
     disk_cache_mb: int = _option(
         2048, "Disk space for evaluated prompts; 0 turns it off", unit="MB", scope="own", ge=0, le=1 << 22
     )
+    speculation: bool = _option(
+        True, "Verify several expected tokens at once; changes speed, never text", scope="own"
+    )
     endpoint: str = _option(
         "",
         "URL of an OpenAI-style /v1/completions server to use instead of the embedded engine; "

@@ -67,8 +67,9 @@ class CompletionRequest:
     time_limit_ms counts from submission. candidates: K ≤ 8 alternatives branching on the first tokens.
     evaluate_limit: refuse at once (PromptCold) if more prompt tokens than this would have to be evaluated, counting what
     slots and saved prompts hold; 0 is no limit.
-    lookup: further token ids for n-gram proposals (retrieved chunks, recent edits). drafts: whole
-    proposals to verify first (an earlier suggestion), token ids from the cut on.
+    lookup: further token ids for n-gram proposals (the rest of the file, retrieved chunks, deleted text). lookup_key: names that
+    text by its content; a request with a key and no text means the text that came under this key before, or none if the engine
+    has let go of it (it only proposes). drafts: whole proposals to verify first (an earlier suggestion), token ids from the cut on.
     """
 
     prompt: tuple[int, ...]
@@ -82,6 +83,7 @@ class CompletionRequest:
     temperature: float = 0.0
     seed: int = 0
     lookup: tuple[int, ...] = ()
+    lookup_key: str = ""
     drafts: tuple[tuple[int, ...], ...] = ()
     speculate: bool = True
     evaluate_limit: int = 0

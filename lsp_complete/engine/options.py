@@ -12,6 +12,9 @@ from typing import Any
 KV_TYPES = ("f16", "q8_0", "q4_0")
 """Types of the K and V cache that may be asked for. The quantized ones need flash attention, which is always on."""
 
+SPECULATIVE_TOKENS = 7
+"""Most tokens proposed at once by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
@@ -49,7 +52,7 @@ class EngineOptions:
     idle_chunk: int = 256
     max_waiting: int = 256
     remeasure_threads: bool = True
-    speculative_tokens: int = 7
+    speculative_tokens: int = SPECULATIVE_TOKENS
 
     def __post_init__(self) -> None:
         if not self.model_path:

@@ -33,6 +33,8 @@ MAX_TOKENS = 4096
 MAX_CANDIDATES = 8
 MAX_TIME_MS = 600_000.0
 MAX_FORCED = 4096
+MAX_LOOKUP = 16_384
+MAX_LOOKUP_KEY = 64
 
 
 def to_json(value: object) -> object:
@@ -197,3 +199,5 @@ def check_request(request: CompletionRequest, vocab_size: int) -> None:
         raise RequestFailed(f"time_limit_ms must be above 0 and at most {MAX_TIME_MS:.0f}")
     if not 0.0 <= request.temperature <= 10.0 or len(request.forced) > MAX_FORCED:
         raise RequestFailed("temperature must be from 0 to 10, and forced text short")
+    if len(request.lookup) > MAX_LOOKUP or len(request.lookup_key) > MAX_LOOKUP_KEY:
+        raise RequestFailed(f"look-up text has at most {MAX_LOOKUP} tokens and a short key")

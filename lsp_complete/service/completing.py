@@ -32,6 +32,7 @@ from ..suggest.typed import typed_since
 from .brain import Brain
 from .documents import OpenDocument
 from .generation import Generation
+from .lookups import Lookups
 from .planning import Framer, LoadedModel, Planned, plan
 from .selected import as_meant
 from .surroundings import Surroundings, look_around
@@ -77,9 +78,15 @@ class Completer:
     """See the module's rules."""
 
     def __init__(
-        self, brain: Brain, store: SuggestionStore, clock: Callable[[], float], framer: Framer | None = None
+        self,
+        brain: Brain,
+        store: SuggestionStore,
+        clock: Callable[[], float],
+        framer: Framer | None = None,
+        lookups: Lookups | None = None,
     ) -> None:
         self._brain, self._store, self._clock, self._framer = brain, store, clock, framer
+        self._lookups = lookups
         self._ids = itertools.count(1)
         self._rate = PrefillRate()
 
@@ -199,6 +206,8 @@ class Completer:
         model, engine = self._brain.model, self._brain.engine
         assert model is not None and engine is not None
         query, state = attempt.query, attempt.state
+        speculate = attempt.settings.engine.speculation and query.candidates == 1
+        lookup, lookup_key = self._lookups.attach(state, engine) if self._lookups and speculate else ((), "")
         request = CompletionRequest(
             prompt=planned.prompt.prompt,
             forced=planned.prompt.forced,
@@ -215,6 +224,8 @@ class Completer:
                 min_sum=self._min_sum(attempt),
             ),
             candidates=query.candidates,
+            lookup=lookup,
+            lookup_key=lookup_key,
             drafts=self._drafts(attempt, planned.prompt.forced, model),
             evaluate_limit=limit,
         )
@@ -290,6 +301,8 @@ class Completer:
         if attempt.state.generation is generation:
             attempt.state.generation = None
         self._note_engine(attempt, completion, (self._clock() - began) * 1000)
+        if self._lookups is not None:
+            self._lookups.answered(generation.request, completion.timing.decoded)
         post = self._clock()
         suggestions, reason = self._polished(attempt, generation, completion, typed)
         attempt.note(post_ms=attempt.record.post_ms + (self._clock() - post) * 1000)

@@ -72,7 +72,8 @@ def path_of(uri: str) -> str:
 @dataclass(slots=True)
 class _Followed:
     """What is kept of an open document. dirty: its symbols in the index are older than its text. apart: an edit lay outside the
-    window that its frame was made for. own: of the outline and buffer it was made from."""
+    window that its frame was made for. own: of the outline and buffer it was made from. uncut: whole texts of what its frame shows
+    shortened."""
 
     path: str
     readable: bool
@@ -82,6 +83,7 @@ class _Followed:
     own: Own = field(default_factory=Own)
     own_of: object = None
     layout: tuple[Placed, ...] = ()
+    uncut: tuple[str, ...] = ()
 
 
 class ContextJoin:
@@ -174,6 +176,16 @@ class ContextJoin:
         """Whether nothing may be done with a document's text."""
         path = path_of(uri)
         return bool(path) and self.guard.secret(path)
+
+    def shareable(self, uri: str) -> bool:
+        """Whether a document's text may stand in the prompts of others."""
+        followed = self._followed.get(uri)
+        return followed is not None and followed.readable
+
+    def retrieved(self, uri: str) -> Sequence[str]:
+        """Whole texts of the code of other files that a document's prompt shows shortened."""
+        followed = self._followed.get(uri)
+        return followed.uncut if followed is not None else ()
 
     def opened(self, document: Document) -> None:
         """Follow a document from now on, unless it is secret."""
@@ -319,6 +331,7 @@ class ContextJoin:
         elision = facts.facts.elision.strip("{} ") if facts is not None and facts.facts is not None else "..."
         texts = opening_text(own, elision or "...")
         followed.layout = layout
+        followed.uncut = tuple(one.chunk.forms[0] for one in choice.chosen if one.form > 0 and not one.chunk.own)
         root = self.guard.root_of(followed.path)
         return make_frame(model.layout, layout, texts, root.name if root is not None else "project", path, model.spans.ids)
 

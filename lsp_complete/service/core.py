@@ -33,6 +33,7 @@ from .brain import Brain, Opener, Show, Status
 from .completing import Attempt, Completer
 from .context_join import ContextJoin
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
+from .lookups import Lookups
 from .outcomes import Outcomes
 from .publish import Figures, Publisher
 from .recorder import Recorder
@@ -69,7 +70,8 @@ class Service:
         self.paused = False
         self._numbers = itertools.count(1)
         self.context = ContextJoin(self.documents, index_cache, clock)
-        self._completer = Completer(self.brain, self.store, clock, self.context)
+        self.lookups = Lookups(self.documents, self.context.shareable, self.context.retrieved)
+        self._completer = Completer(self.brain, self.store, clock, self.context, self.lookups)
         self._ahead = Ahead(self.brain, clock, self.context)
         self._restart: asyncio.Future[None] | None = None
         self._waiting: dict[str, asyncio.Future[None]] = {}
@@ -140,6 +142,7 @@ class Service:
         old, anchor = state.document, state.anchor
         edits = state.change(changes, encoding, version, self._clock())
         self.context.changed(old, state.document, edits, anchor)
+        self.lookups.changed(uri, old.buffer, edits)
         self._ahead.typed(state)
         if self.recorder.on and not self.context.secret(uri):
             self.recorder.changed(old, state.document, edits)
@@ -157,6 +160,7 @@ class Service:
         if state is not None:
             state.stop_generation()
             self.context.closed(uri)
+            self.lookups.forget(uri)
             self.recorder.closed(uri)
 
     def watched(self, uris: Sequence[str]) -> None:
@@ -266,7 +270,13 @@ class Service:
         if not overtaken.done():
             self._ahead.answered(state, query, answer, self.settings)
             self.context.answered(self.brain)
+            asyncio.get_running_loop().call_soon(self._behind, state)
         return answer
+
+    def _behind(self, state: OpenDocument) -> None:
+        """Once the answer is on its way: what the next key finds ready."""
+        if self.brain.model is not None and self.settings.engine.speculation:
+            self.lookups.renew(state, self.brain.model)
 
     def _cancelled(self, uri: str, overtaken: asyncio.Future[None]) -> None:
         """The client cancelled: stop the work unless the next key's request joins it within a moment."""

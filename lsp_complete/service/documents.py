@@ -21,6 +21,7 @@ from ..text.tokens import SpanCache, TokenTable
 
 if TYPE_CHECKING:
     from .generation import Generation
+    from .lookups import LookupText
 
 MAX_TABLE_CHARS = 60_000_000
 """A longer document gets no token table and no suggestions (about 60 MB of text)."""
@@ -31,7 +32,7 @@ class OpenDocument:
     """State of one open document.
 
     anchor, head, frame: in force. parts: of the last prompt. next_anchor: being made ready behind it. generation: work in flight; stopped: the last one
-    that was stopped. requests: asked so far. Times are clock seconds, −1 for never. cursor: last known offset.
+    that was stopped. lookup: what proposals may be looked up in beside the prompt. requests: asked so far. Times are clock seconds, −1 for never. cursor: last known offset.
     """
 
     document: Document
@@ -44,6 +45,7 @@ class OpenDocument:
     next_anchor: Anchor | None = None
     generation: Generation | None = None
     stopped: Generation | None = None
+    lookup: LookupText | None = field(default=None, repr=False)
     requests: int = 0
     changed_at: float = -1.0
     accepted_at: float = -1.0
@@ -117,5 +119,5 @@ class DocumentSet:
     def forget_model(self) -> None:
         """Drop what depends on the vocabulary (another model was loaded)."""
         for state in self._documents.values():
-            state.table = state.anchor = state.head = state.next_anchor = None
+            state.table = state.anchor = state.head = state.next_anchor = state.lookup = None
             state.last_tokens = state.cached_prompt = ()

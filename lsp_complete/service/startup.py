@@ -22,7 +22,7 @@ from ..context.prompt import FimTokens
 from ..engine.api import ModelInfo
 from ..engine.client import EngineClient
 from ..engine.launch import EngineLaunch, ServeRules
-from ..engine.options import EngineOptions
+from ..engine.options import SPECULATIVE_TOKENS, EngineOptions
 from ..engine.vocab import load_vocab
 from ..errors import ModelError
 from ..models.auto import choose_installed
@@ -72,6 +72,7 @@ def engine_options(settings: Settings, path: Path) -> EngineOptions:
         host_cache_bytes=engine.host_cache_mb << 20,
         disk_cache_dir=str(Path(user_cache_dir("lsp-complete")) / "prompts") if disk else None,
         disk_cache_bytes=disk << 20,
+        speculative_tokens=SPECULATIVE_TOKENS if engine.speculation else 0,
     )
 
 

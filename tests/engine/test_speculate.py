@@ -17,7 +17,7 @@ from lsp_complete.engine.backend import Floats
 from lsp_complete.engine.draftmodel import SPARE_TOKENS, DraftModel, draft_problem
 from lsp_complete.engine.local import LocalEngine
 from lsp_complete.engine.options import EngineOptions
-from lsp_complete.engine.speculate import HEADS, SEATS, Speculator, from_drafts
+from lsp_complete.engine.speculate import HEADS, LOOKUPS, SEATS, Speculator, from_drafts
 from tests.engine.fake_backend import EOG, SIZE, SPECIAL, FakeBackend, FakeVocab, encode, noisy_brain
 from tests.engine.harness import Harness
 
@@ -291,3 +291,24 @@ async def test_the_engine_reports_what_speculation_did() -> None:
     assert isinstance(speculation, dict) and json.loads(json.dumps(speculation)) == speculation
     assert set(speculation["batch_cost"]) == {"1", "2", "4", "8", "16"}
     assert sum(kind["accepted"] for kind in speculation["kinds"].values()) > 0
+
+
+def test_a_look_up_text_is_indexed_once_under_its_key_and_found_again_without_its_tokens() -> None:
+    spec = sure(store_limit=0)
+    spec.kinds = ("lookup",)
+    text = encode("alpha beta gamma delta")
+    with_text = ask("xy beta", lookup=text, lookup_key="k")
+    assert bytes(spec.propose(with_text.prompt, [], with_text, 4)) == b" gam"
+    index = spec._lookups["k"]
+    only_key = ask("zz beta", lookup_key="k")
+    assert bytes(spec.propose(only_key.prompt, [], only_key, 4)) == b" gam"
+    again = ask("yy beta", lookup=text, lookup_key="k")
+    spec.propose(again.prompt, [], again, 4)
+    assert spec._lookups == {"k": index}, "nothing is built again"
+    unknown = ask("zz beta", lookup_key="other")
+    assert spec.propose(unknown.prompt, [], unknown, 4) == []
+    for n in range(LOOKUPS):
+        one = ask("zz", lookup=text, lookup_key=str(n))
+        spec.propose(one.prompt, [], one, 4)
+    assert len(spec._lookups) == LOOKUPS and "k" not in spec._lookups
+    assert spec.propose(only_key.prompt, [], replace(only_key, seed=1), 4) == []
