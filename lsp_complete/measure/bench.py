@@ -74,10 +74,18 @@ def _add_typing(benches: Any) -> None:
         "--files", nargs="+", type=Path, default=[], metavar="FILE", help="instead of the pinned files"
     )
     parser.add_argument("--model", default="", metavar="NAME", help="catalogue name or GGUF file")
-    parser.add_argument("--mode", choices=("both", "closed", "rhythm"), default="both")
+    parser.add_argument(
+        "--mode", choices=("both", "closed", "rhythm"), default="", help="default: both, with --peer closed"
+    )
     parser.add_argument("--no-standard", action="store_true", help="leave out the standard layout beside it")
     parser.add_argument(
         "--set", action="append", type=_set_option, default=[], metavar="NAME=VALUE", help="a setting"
+    )
+    parser.add_argument(
+        "--peer", default="", metavar="URL", help="also type into a running llama-server, asked as llama.vim asks it"
+    )
+    parser.add_argument(
+        "--peer-chunks", type=int, default=16, metavar="N", help="llama.vim's extra context, in chunks (default 16)"
     )
     parser.add_argument("--save", type=Path, metavar="FILE", help="write every key's figures as JSON lines")
     _common(parser)
@@ -87,17 +95,21 @@ def _add_typing(benches: Any) -> None:
 def run_typing(arguments: argparse.Namespace) -> dict[str, Any]:
     """The typing benchmark's result."""
     from . import bench_typing
+    from .peer import Peer
 
     settings = nested(arguments.set)
+    peer = Peer(arguments.peer, arguments.peer_chunks, seed=arguments.seed) if arguments.peer else None
+    mode = arguments.mode or ("closed" if peer else "both")
     options = bench_typing.TypingOptions(
         places=arguments.places,
         seed=arguments.seed,
         files=tuple(arguments.files),
         model=arguments.model,
-        closed=arguments.mode != "rhythm",
-        rhythm=arguments.mode != "closed",
+        closed=mode != "rhythm",
+        rhythm=mode != "closed",
         standard=not arguments.no_standard,
         settings=settings,
+        peer=peer,
     )
     result = bench_typing.run(options, arguments.save)
     return _wrap("typing", result, arguments, settings)

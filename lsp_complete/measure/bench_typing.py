@@ -9,6 +9,8 @@ where something is left to suggest: empty (nothing offered), line_exact (accepti
 exactly right), right_to_closer (or right up to the closers that the editor inserted).
 
 `standard` is healed prefix-suffix-middle with 160 lines above and 40 below, on the same keys, taking turns with the product.
+`peer` is another program's `/infill` (`peer`), on the same keys; both sides then stop at the line end and generate at most TOKENS tokens.
+Its ratios say how many times slower the peer's key → answer is.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Any
 from .closed import KeySample, Variant, run_closed
 from .compare import paired, quantile_ratio
 from .corpus import Place, choose_places, load_corpus, load_files
+from .peer import TOKENS, Peer, address
 from .rhythm import RhythmRun, run_rhythm
 from .session import SERVER, SessionOptions, run_to_end
 from .statistics import percentile, ratio
@@ -32,6 +35,8 @@ from .statistics import percentile, ratio
 LOOP: Mapping[str, Any] = {"typed_through": False, "level": "eager", "min_chars": 1, "time_limit_ms": 30000}
 """Closed mode measures the loop, so nothing is held back for being unsure, short or late; both layouts alike."""
 CLOSED_SETTINGS: Mapping[str, Any] = {"suggest": LOOP}
+AGAINST_PEER: Mapping[str, Any] = {"suggest": {"multiline": "never", "max_tokens": TOKENS}}
+"""The same stop and limit as the peer's requests have."""
 STANDARD_SETTINGS: Mapping[str, Any] = {
     "suggest": LOOP,
     "context": {"layout": "standard", "lines_above": 160, "lines_below": 40},
@@ -51,6 +56,14 @@ class TypingOptions:
     standard: bool = True
     settings: Mapping[str, Any] | None = None
     command: tuple[str, ...] = SERVER
+    peer: Peer | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a peer elsewhere, or one without closed mode."""
+        if self.peer is not None:
+            address(self.peer.url)
+            if not self.closed:
+                raise ValueError("The peer is compared in closed mode; leave out --mode rhythm.")
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -156,7 +169,49 @@ def rhythm_figures(run: RhythmRun) -> dict[str, Any]:
 
 def _variant(name: str, settings: Mapping[str, Any], options: TypingOptions) -> Variant:
     merged = merge(settings, options.settings)
+    if options.peer is not None and settings:
+        merged = merge(merged, AGAINST_PEER)
     return Variant(name, SessionOptions(merged, model=options.model, command=options.command))
+
+
+async def _closed(
+    options: TypingOptions, places: Sequence[Place], say: Callable[[str], None], result: dict[str, Any]
+) -> list[KeySample]:
+    """Closed mode's figures into result; all samples."""
+    variants = [_variant("lsp-complete", CLOSED_SETTINGS, options)]
+    if options.standard:
+        variants.append(_variant("standard", STANDARD_SETTINGS, options))
+    if options.peer is not None:
+        variants.append(Variant("peer", peer=options.peer))
+    run = await run_closed(variants, places, options.seed, say)
+    result["model"] = run.model
+    sides = {v.name: [s for s in run.samples if s.variant == v.name] for v in variants}
+    ours = sides["lsp-complete"]
+    result["closed"] = {"settings": variants[0].options.settings, **closed_figures(ours)}
+    if options.standard:
+        result["closed"]["standard"] = closed_figures(sides["standard"])
+        result["closed"]["against_standard"] = comparison(ours, sides["standard"], options.seed)
+    if options.peer is not None:
+        result["peer"] = peer_figures(ours, sides["peer"], options.peer, run.models["peer"])
+        if run.models["peer"] != run.model:
+            say(f"The peer serves {run.models['peer'] or 'an unknown model'}, not {run.model}: this compares two models, too.")
+    return list(run.samples)
+
+
+def peer_figures(ours: Sequence[KeySample], theirs: Sequence[KeySample], peer: Peer, model: str) -> dict[str, Any]:
+    """The peer's own figures, and how many times slower it is (p50_ratio, p95_ratio; keys after the first of a place)."""
+    compared = comparison(ours, theirs, peer.seed)
+    ratios: dict[str, Any] = {name: compared[name]["estimate"] for name in ("p50_ratio", "p95_ratio") if name in compared}
+    mine, other = closed_figures(ours), closed_figures(theirs)
+    return {
+        **ratios,
+        "line_exact": {"lsp-complete": mine["line_exact"], "peer": other["line_exact"]},
+        "model": model,
+        "chunks": peer.chunks,
+        "max_tokens": peer.tokens,
+        "intervals": compared,
+        "figures": other,
+    }
 
 
 async def measure(
@@ -166,18 +221,7 @@ async def measure(
     result: dict[str, Any] = {}
     samples: list[KeySample] = []
     if options.closed:
-        variants = [_variant("lsp-complete", CLOSED_SETTINGS, options)]
-        if options.standard:
-            variants.append(_variant("standard", STANDARD_SETTINGS, options))
-        run = await run_closed(variants, places, options.seed, say)
-        samples, result["model"] = list(run.samples), run.model
-        sides = {v.name: [s for s in samples if s.variant == v.name] for v in variants}
-        result["closed"] = {"settings": variants[0].options.settings, **closed_figures(sides["lsp-complete"])}
-        if options.standard:
-            result["closed"]["standard"] = closed_figures(sides["standard"])
-            result["closed"]["against_standard"] = comparison(
-                sides["lsp-complete"], sides["standard"], options.seed
-            )
+        samples = await _closed(options, places, say, result)
     if options.rhythm:
         typed = await run_rhythm(_variant("lsp-complete", {}, options), places, options.seed, say)
         result["rhythm"], result["model"] = rhythm_figures(typed), typed.model

@@ -13,9 +13,10 @@ Rules:
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -23,6 +24,7 @@ from .applying import line_exact, right_to_closer
 from .client import AUTOMATIC, Answer, LspClient
 from .corpus import Place, Source
 from .edits import apply_edits
+from .peer import Peer, PeerClient, PeerSession, peer_session
 from .session import Session, SessionOptions, model_name, session, settle, warm_up
 from .typist import Key, script_for
 
@@ -31,10 +33,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One side of a comparison."""
+    """One side of a comparison: a server of ours with these options, or another program that listens already."""
 
     name: str
-    options: SessionOptions
+    options: SessionOptions = field(default_factory=SessionOptions)
+    peer: Peer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def sample_of(
     )
 
 
-async def retype(client: LspClient, variant: str, place: Place, number: int, fresh: bool) -> list[KeySample]:
+async def retype(client: LspClient | PeerClient, variant: str, place: Place, number: int, fresh: bool) -> list[KeySample]:
     """Retype one place. fresh: the file is opened first, else it is open and whole."""
     source = place.source
     script = script_for(source.text, place.line, source.language_id)
@@ -119,10 +122,15 @@ async def retype(client: LspClient, variant: str, place: Place, number: int, fre
 
 @dataclass(frozen=True, slots=True)
 class ClosedRun:
-    """All samples, and the file name of the model."""
+    """All samples, and the file name of each variant's model."""
 
     samples: tuple[KeySample, ...]
-    model: str
+    models: Mapping[str, str]
+
+    @property
+    def model(self) -> str:
+        """The first variant's."""
+        return next(iter(self.models.values()), "")
 
 
 async def run_closed(variants: Sequence[Variant], places: Sequence[Place], seed: int, say: Say) -> ClosedRun:
@@ -130,12 +138,10 @@ async def run_closed(variants: Sequence[Variant], places: Sequence[Place], seed:
     rng = random.Random(seed)  # noqa: S311 (the order of turns)
     samples: list[KeySample] = []
     async with AsyncExitStack() as stack:
-        sessions: list[tuple[Variant, Session]] = []
+        sessions: list[tuple[Variant, Session | PeerSession]] = []
         for variant in variants:
             say(f"starting {variant.name}")
-            running = await stack.enter_async_context(session(variant.options))
-            await warm_up(running, places[0].source.root)
-            sessions.append((variant, running))
+            sessions.append((variant, await stack.enter_async_context(_side(variant, places[0].source.root))))
         opened: Source | None = None
         for number, place in enumerate(places):
             fresh = place.source is not opened
@@ -144,15 +150,37 @@ async def run_closed(variants: Sequence[Variant], places: Sequence[Place], seed:
                 if fresh:
                     switch_file(running.client, opened, place.source)
                 for _, other in sessions:
-                    await settle(other)
+                    await _quiet(other)
                 got = await retype(running.client, variant.name, place, number, fresh)
                 samples += got
                 say(_line(number, len(places), variant.name, place, got))
             opened = place.source
-        return ClosedRun(tuple(samples), await model_name(sessions[0][1]))
+        models = {variant.name: await _model(running) for variant, running in sessions}
+        return ClosedRun(tuple(samples), models)
 
 
-def switch_file(client: LspClient, old: Source | None, new: Source) -> None:
+@asynccontextmanager
+async def _side(variant: Variant, root: Path) -> AsyncIterator[Session | PeerSession]:
+    if variant.peer is not None:
+        async with peer_session(variant.peer) as other:
+            yield other
+        return
+    async with session(variant.options) as running:
+        await warm_up(running, root)
+        yield running
+
+
+async def _quiet(running: Session | PeerSession) -> None:
+    if isinstance(running, PeerSession):
+        await running.rest()
+    await settle(running)
+
+
+async def _model(running: Session | PeerSession) -> str:
+    return await running.model() if isinstance(running, PeerSession) else await model_name(running)
+
+
+def switch_file(client: LspClient | PeerClient, old: Source | None, new: Source) -> None:
     """Close the old file and make the new file's project the workspace folder."""
     if old is not None:
         client.close(old.path.as_uri())

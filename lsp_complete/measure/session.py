@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import platformdirs
 import psutil
@@ -197,7 +197,14 @@ async def model_name(running: Session) -> str:
     return ""
 
 
-async def settle(running: Session, limit_s: float = IDLE_LIMIT_S) -> None:
+class Busy(Protocol):
+    """What uses processor time."""
+
+    def cpu_seconds(self) -> float:
+        """So far."""
+
+
+async def settle(running: Busy, limit_s: float = IDLE_LIMIT_S) -> None:
     """Wait until the session's processes use less than a tenth of a core, at most limit_s."""
     until = perf_counter() + limit_s
     before = running.cpu_seconds()
