@@ -212,9 +212,10 @@ def execute(state: State, step: Step) -> None:
         evict(state, victim)
         started = state.clock()
         status = state.backend.decode(segments)
+    elapsed_ms = (state.clock() - started) * 1e3
+    state.counters.busy_ms += elapsed_ms
     if status is Status.OK:
         outputs = sum(s.outputs for s in segments)
-        elapsed_ms = (state.clock() - started) * 1e3
         state.rates.step(step.tokens, outputs, elapsed_ms)
         if len(segments) == 1 and outputs == step.tokens:
             state.costs.step(step.tokens, elapsed_ms)

@@ -40,7 +40,7 @@ SAVE_INTERVAL_S = 15.0
 
 @dataclass(slots=True)
 class Counters:
-    """Sums since the engine started; tokens and requests."""
+    """Sums since the engine started; tokens and requests. busy_ms: time spent evaluating."""
 
     requests: int = 0
     completed: int = 0
@@ -48,6 +48,7 @@ class Counters:
     expired: int = 0
     failed: int = 0
     steps: int = 0
+    busy_ms: float = 0.0
     aborted: int = 0
     evaluated: int = 0
     decoded: int = 0

@@ -10,7 +10,7 @@ class StageRecord:
     """One request, from message to answer. Times in milliseconds, counts in tokens. Holds no user text.
 
     scenario: "new_file" | "editing" | "cross_file" | "after_accept" | "explicit".
-    source: "model" | "typed_through" | "joined" | "store" | "none".
+    source: "model" | "typed_through" | "prefetched" | "joined" | "store" | "none". prefetched: made before it was asked for.
     outcome: "shown" | "empty" | "superseded" | "cancelled" | "held_back" | "unavailable" | "disabled" | "error".
     The stages add up to total_ms; transfer_ms is what is left (socket and event loop).
     reuse_break: why the first differing prompt token differs ("" if the prompt only grew).

@@ -20,6 +20,8 @@ from .stages import StageRecord
 
 STAGES = ("read", "syntax", "context", "tokenize", "queue", "prefill", "decode", "post", "transfer", "total")
 SCENARIOS = ("new_file", "editing", "cross_file", "after_accept", "explicit")
+WITHOUT_MODEL = ("typed_through", "prefetched", "store")
+"""Sources of answers that no one waited for the model for."""
 TIMED_OUTCOMES = frozenset({"shown", "empty", "held_back"})
 RING = 512
 MAX_BREAKS = 32
@@ -107,8 +109,9 @@ class Statistics:
             "all": _times(everything) if everything else {},
             "scenarios": buckets,
             "hit_rates": {
-                "without_model": ratio(self._sources["typed_through"] + self._sources["store"], answered),
+                "without_model": ratio(sum(self._sources[s] for s in WITHOUT_MODEL), answered),
                 "typed_through": ratio(self._sources["typed_through"], answered),
+                "prefetched": ratio(self._sources["prefetched"], answered),
                 "joined": ratio(self._sources["joined"], model),
                 "kv_prefix": ratio(self._tokens["reused"], self._tokens["prompt_tokens"]),
                 "kv_restored": ratio(self._tokens["restored"], self._tokens["prompt_tokens"]),

@@ -41,6 +41,8 @@ from .windows import SMALL, PrefillRate, window_for
 
 MIN_EVALUATE = 48
 """A prompt that needs no more tokens than this evaluated is never called cold."""
+AHEAD_EVALUATE = 160
+"""A prompt for a place that may come is worth so many tokens of evaluation."""
 HOPELESS = -6.0
 """A line whose summed log-probability is below this (1 in 400) is not decoded further, whatever the level."""
 _LAST_WORD = re.compile(rb"[\w\x80-\xff]+\Z")
@@ -51,13 +53,15 @@ JOIN_CHARS = 200
 @dataclass(slots=True)
 class Attempt:
     """One request on its way. `record` grows. virtual: document and cursor with the popup's selected item in
-    place (the real ones without one); around: the text around that cursor."""
+    place (the real ones without one); around: the text around that cursor. ahead_ms: above 0 for a place that may come: asked
+    at lower priority, within so many milliseconds, and what comes goes into the store only."""
 
     query: Query
     state: OpenDocument
     settings: Settings
     record: StageRecord
     overtaken: asyncio.Future[None]
+    ahead_ms: float = 0.0
     around: Surroundings = field(init=False)
     virtual: tuple[OpenDocument, Query] = field(init=False)
 
@@ -103,6 +107,7 @@ class Completer:
             return None
         suggestion = Suggestion(self._id(), hit.text, query.offset, query.offset)
         source = "typed_through" if hit.typed else "store"
+        source = "prefetched" if hit.origin == "prefetch" and hit.fresh else source
         attempt.note(source=source, outcome="shown", post_ms=(self._clock() - began) * 1000)
         return Answer((suggestion,), attempt.record)
 
@@ -146,6 +151,20 @@ class Completer:
                 return attempt.empty("superseded")
         planned = self._plan(attempt, small=True)
         return await self._finish(attempt, self._ask(attempt, amount, planned, 0), "")
+
+    async def foresee(self, attempt: Attempt) -> str:
+        """The suggestion for a place that may come, kept in the store; "" if there is none. Raises PromptCold where its prompt
+        is not nearly evaluated already, and what the engine raises."""
+        uri, around = attempt.query.document.uri, attempt.around
+        known = self._store.lookup(uri, around.before, around.after, look_only=True)
+        if known is not None:
+            return known.text
+        amount = self._amount(attempt)
+        if not amount.request:
+            return ""
+        planned = self._plan(attempt, small=False)
+        answer = await self._finish(attempt, self._ask(attempt, amount, planned, AHEAD_EVALUATE), "")
+        return answer.suggestions[0].text if answer.suggestions else ""
 
     async def _joined(self, attempt: Attempt, generation: Generation, typed: str) -> Answer | None:
         """The answer from work in flight; None once it contradicts the typing, or ends without an answer for it."""
@@ -213,8 +232,8 @@ class Completer:
             forced=planned.prompt.forced,
             key=query.document.uri + ("#small" if planned.anchor.small else ""),
             max_tokens=amount.max_tokens + (len(planned.prompt.forced) + 3) // 4,
-            time_limit_ms=attempt.settings.suggest.time_limit_ms,
-            priority=Priority.INTERACTIVE,
+            time_limit_ms=attempt.ahead_ms or attempt.settings.suggest.time_limit_ms,
+            priority=Priority.PREFETCH if attempt.ahead_ms else Priority.INTERACTIVE,
             stop=StopRules(
                 mode=amount.mode,
                 base_indent=amount.base_indent,
@@ -258,7 +277,7 @@ class Completer:
         """What the model is expected to say, for verification in one batch: what is left of an earlier suggestion, or
         of the text that had come when the last key stopped it."""
         uri, around = attempt.query.document.uri, attempt.around
-        hit = self._store.lookup(uri, around.before, around.after)
+        hit = self._store.lookup(uri, around.before, around.after, look_only=bool(attempt.ahead_ms))
         text = hit.text if hit is not None else ""
         stopped = attempt.state.stopped
         if not text and stopped is not None:
@@ -286,7 +305,7 @@ class Completer:
         elif state.anchor is not None and state.anchor.small:
             small = not why_moved(state.anchor, state.document.buffer, query.offset, SMALL)
         window = SMALL if small else window_for(model, attempt.settings)
-        planned = plan(state, query.offset, model, window, self._framer)
+        planned = plan(state, query.offset, model, window, None if attempt.ahead_ms else self._framer)
         total = self._clock() - began
         attempt.note(context_ms=(total - planned.tokenize_s) * 1000, tokenize_ms=planned.tokenize_s * 1000)
         return planned
@@ -380,15 +399,16 @@ class Completer:
             frozen_suffix=generation.frozen_suffix,
             newline=document.newline,
             tab_width=attempt.around.indent.tab_width,
+            origin="prefetch" if attempt.ahead_ms else "model",
         )
-        self._store.add(entry, current)
+        self._store.add(entry, current and not attempt.ahead_ms)
 
     def _id(self) -> str:
         return f"s{next(self._ids)}"
 
 
 def _whole_words(candidate: Candidate) -> bytes:
-    """The text; one that was given up in the middle ends before its last, perhaps half, word."""
-    if candidate.stop != "unsure":
+    """The text; one that was given up in the middle, or whose time was over, ends before its last, perhaps half, word."""
+    if candidate.stop not in ("unsure", "time"):
         return candidate.text
     return _LAST_WORD.sub(b"", candidate.text) or candidate.text

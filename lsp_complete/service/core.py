@@ -35,6 +35,8 @@ from .context_join import ContextJoin
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
 from .lookups import Lookups
 from .outcomes import Outcomes
+from .power import Thrift
+from .prefetch import Prefetch
 from .publish import Figures, Publisher
 from .recorder import Recorder
 from .types import Answer, Query
@@ -73,6 +75,8 @@ class Service:
         self.lookups = Lookups(self.documents, self.context.shareable, self.context.retrieved)
         self._completer = Completer(self.brain, self.store, clock, self.context, self.lookups)
         self._ahead = Ahead(self.brain, clock, self.context)
+        self._prefetch = Prefetch(self._completer, self.store, clock)
+        self.thrift = Thrift(clock)
         self._restart: asyncio.Future[None] | None = None
         self._waiting: dict[str, asyncio.Future[None]] = {}
 
@@ -96,6 +100,7 @@ class Service:
 
     async def restart_engine(self) -> None:
         """Let go of the engine and start again if documents are open."""
+        self._prefetch.stop()
         await self.brain.stop()
         self.documents.forget_model()
         if len(self.documents):
@@ -104,6 +109,7 @@ class Service:
     async def close(self) -> None:
         """Stop all work and let go of the engine."""
         self._ahead.stop()
+        self._prefetch.stop()
         for state in self.documents:
             state.stop_generation()
         await self.context.close()
@@ -118,7 +124,7 @@ class Service:
     def _on_ready(self) -> None:
         for state in self.documents:
             if not self.context.secret(state.document.uri):
-                self._ahead.opened(state, self.settings)
+                self._ahead.opened(state, self.thrift.settings(self.settings))
 
     # -- documents -------------------------------------------------------------------------------------
 
@@ -131,7 +137,7 @@ class Service:
         self.context.opened(document)
         self._start()
         if not self.context.secret(document.uri):
-            self._ahead.opened(state, self.settings)
+            self._ahead.opened(state, self.thrift.settings(self.settings))
             self.recorder.opened(document)
 
     def change(self, uri: str, changes: Iterable[Change], encoding: Encoding, version: int) -> bool:
@@ -144,6 +150,7 @@ class Service:
         self.context.changed(old, state.document, edits, anchor)
         self.lookups.changed(uri, old.buffer, edits)
         self._ahead.typed(state)
+        self._prefetch.changed(state, edits)
         if self.recorder.on and not self.context.secret(uri):
             self.recorder.changed(old, state.document, edits)
         self.outcomes.changed(state.document)
@@ -161,6 +168,7 @@ class Service:
             state.stop_generation()
             self.context.closed(uri)
             self.lookups.forget(uri)
+            self._prefetch.forget(uri)
             self.recorder.closed(uri)
 
     def watched(self, uris: Sequence[str]) -> None:
@@ -183,7 +191,7 @@ class Service:
         state = self.documents.get(uri)
         if state is not None and offset >= 0 and not self.context.secret(uri):
             state.cursor = offset
-            self._ahead.moved(state, self.settings)
+            self._ahead.moved(state, self.thrift.settings(self.settings))
             self.recorder.moved(state.document, offset)
 
     # -- requests ----------------------------------------------------------------------------------------
@@ -252,10 +260,11 @@ class Service:
         if self.context.secret(query.document.uri):
             return Answer((), replace(record, outcome="disabled", reason="secret"))
         attempt = Attempt(query, state, self.settings, record, overtaken)
+        self._prefetch.asked(attempt)
         stored = self._completer.from_store(attempt)
         if stored is not None:
             state.stop_generation()
-            self._ahead.answered(state, query, stored, self.settings)
+            self._look_ahead(attempt, stored)
             return stored
         if not self.brain.ready:
             self._start()
@@ -268,10 +277,16 @@ class Service:
         attempt.note(queue_ms=(self._clock() - began) * 1000)
         answer = await self._completer.complete(attempt)
         if not overtaken.done():
-            self._ahead.answered(state, query, answer, self.settings)
+            self._look_ahead(attempt, answer)
             self.context.answered(self.brain)
             asyncio.get_running_loop().call_soon(self._behind, state)
         return answer
+
+    def _look_ahead(self, attempt: Attempt, answer: Answer) -> None:
+        """Begin what is done behind an answer, as far as settings and battery allow."""
+        settings = self.thrift.settings(self.settings)
+        self._ahead.answered(attempt.state, attempt.query, answer, settings)
+        self._prefetch.answered(attempt, answer, settings)
 
     def _behind(self, state: OpenDocument) -> None:
         """Once the answer is on its way: what the next key finds ready."""

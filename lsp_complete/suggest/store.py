@@ -51,12 +51,14 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """An answer from the store. text: to insert at the cursor, with the document's line ends.
-    typed: characters of it that are in the document already. entry: its number, for `drop`."""
+    typed: characters of it that are in the document already. entry: its number, for `drop`. fresh: it is not the one that was on
+    screen before."""
 
     text: str
     typed: int
     entry: int
     origin: str
+    fresh: bool = False
 
 
 @dataclass(slots=True)
@@ -67,6 +69,7 @@ class _Kept:
     shown: str
     full: str
     at: float
+    seen: bool = False
 
 
 class SuggestionStore:
@@ -105,8 +108,8 @@ class SuggestionStore:
             self.drop(next(iter(self._kept)))
         return number
 
-    def lookup(self, uri: str, before: str, after: str) -> Hit | None:
-        """The suggestion that still holds at this cursor, or None.
+    def lookup(self, uri: str, before: str, after: str, *, look_only: bool = False) -> Hit | None:
+        """The suggestion that still holds at this cursor, or None. look_only: it does not go on screen now.
 
         before: text before the cursor, at least its line and a few above. after: text from the cursor on.
         """
@@ -122,10 +125,11 @@ class SuggestionStore:
                 continue
             text, typed = _still_holds(kept, before, after)
             if text:
-                self._current[uri] = number
+                if not look_only:
+                    self._current[uri], kept.seen = number, True
                 newline = kept.entry.newline
                 out = text if newline == "\n" else text.replace("\n", newline)
-                return Hit(out, typed, number, kept.entry.origin)
+                return Hit(out, typed, number, kept.entry.origin, number != current)
         return None
 
     def drop(self, number: int) -> None:
@@ -144,6 +148,13 @@ class SuggestionStore:
         """Forget a document (closed, renamed)."""
         for number in list(self._by_uri.get(uri, ())):
             self.drop(number)
+
+    def forget_ahead(self, uri: str) -> None:
+        """Forget what was prepared for a place that will not come: prefetched texts that were never on screen."""
+        for number in list(self._by_uri.get(uri, ())):
+            kept = self._kept[number]
+            if kept.entry.origin == "prefetch" and not kept.seen:
+                self.drop(number)
 
     def check_integrity(self) -> None:
         """Every entry is listed once under its document, and nothing else is. Raises AssertionError."""

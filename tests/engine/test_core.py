@@ -450,3 +450,32 @@ def test_a_first_line_that_became_unlikely_is_not_decoded_further() -> None:
     assert sum(free.logprobs[:4]) < floor
     c = h.complete(ask(encode(TEXT[:60]), max_tokens=8, stop=StopRules("free", min_sum=floor))).candidates[0]
     assert c.stop == "unsure" and c.tokens == free.tokens[:4]
+
+
+class SlowBackend(FakeBackend):
+    """Takes 30 ms a step and 3 ms a token, on the harness's clock."""
+
+    harness: Harness | None = None
+
+    def decode(self, segments):  # type: ignore[no-untyped-def]
+        assert self.harness is not None
+        self.harness.now += 0.030 + 0.003 * sum(len(s.tokens) for s in segments)
+        return super().decode(segments)
+
+
+def test_work_ahead_leaves_the_processor_alone_within_its_second() -> None:
+    """By the engine's own figures: what was asked ahead stops at its limit, and then nothing is evaluated."""
+    backend = SlowBackend()
+    h = Harness(backend, token_ms=0.0)
+    backend.harness = h
+    h.complete(ask(encode(TEXT[:60]), key="a"))
+    answered, busy = h.now, h.state.counters.busy_ms
+    job = h.add(ask(encode(TEXT[:60] + "area"), key="a", priority=Priority.PREFETCH, max_tokens=400, time_limit_ms=900.0))
+    h.run()
+    result = h.results[job.id]
+    assert isinstance(result, Completion) and result.candidates[0].stop in ("time", "eog")
+    assert h.now - answered <= 1.0
+    assert h.state.counters.busy_ms - busy <= 1000.0 and h.state.counters.busy_ms > busy
+    steps = h.state.counters.steps
+    h.now += 3600
+    assert h.step() is None and h.state.counters.steps == steps

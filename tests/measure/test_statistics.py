@@ -53,7 +53,8 @@ def test_hit_rates() -> None:
     statistics.add(record(4, source="joined"), 0)
     rates = statistics.snapshot(0)["hit_rates"]
     assert rates == {
-        "without_model": 0.5, "typed_through": 0.25, "joined": 0.5, "kv_prefix": 0.9, "kv_restored": 0.0, "drafts": 0.25,
+        "without_model": 0.5, "typed_through": 0.25, "prefetched": 0.0, "joined": 0.5, "kv_prefix": 0.9, "kv_restored": 0.0,
+        "drafts": 0.25,
     }  # fmt: skip
     assert statistics.snapshot(0)["decode_tps"] == 80.0
     assert Statistics().snapshot(0)["hit_rates"]["kv_prefix"] == 0.0  # type: ignore[index]
