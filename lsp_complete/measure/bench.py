@@ -174,6 +174,9 @@ def _add_speculation(benches: Any) -> None:
     parser.add_argument(
         "--gpu-layers", type=int, default=0, metavar="N", help="layers on the GPU, -1 for all (default 0)"
     )
+    parser.add_argument(
+        "--candidates", type=int, default=4, metavar="K", help="candidates to compare with one, 1 for none (default 4)"
+    )
     parser.add_argument("--no-proposers", action="store_true", help="leave out the proposers one by one")
     parser.add_argument(
         "--files", nargs="+", type=Path, default=[], metavar="FILE", help="instead of the pinned files"
@@ -196,6 +199,7 @@ def run_speculation(arguments: argparse.Namespace) -> dict[str, Any]:
         per_proposer=not arguments.no_proposers,
         gpu_layers=arguments.gpu_layers,
         files=tuple(arguments.files),
+        candidates=max(1, min(8, arguments.candidates)),
     )
     result = bench_speculation.run(options)
     model = result.pop("model")

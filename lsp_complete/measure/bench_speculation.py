@@ -32,6 +32,7 @@ from ..errors import ModelError
 from ..models.installed import resolve
 from ..service.planning import LoadedModel
 from ..service.startup import load_model
+from .bench_speculation_best import BestOf, best_report, measure_best
 from .bench_speculation_points import BACK_TOKENS, Point, make_points
 from .bench_speculation_report import Run, Runs, report, variant_report
 from .corpus import Source, load_corpus, load_files
@@ -52,7 +53,7 @@ class SpeculationOptions:
     """models: names or files, the last one's figures stand at the top. draft: a draft model for the last one.
 
     per_proposer: also measure each source alone, on the last model. gpu_layers: −1 puts all of a model on the GPU.
-    files: instead of the pinned ones.
+    files: instead of the pinned ones. candidates: how many are compared with greedy (under 2: none).
     """
 
     models: tuple[str, ...]
@@ -64,6 +65,7 @@ class SpeculationOptions:
     per_proposer: bool = True
     gpu_layers: int = 0
     files: tuple[Path, ...] = ()
+    candidates: int = 4
 
 
 class Switch:
@@ -117,15 +119,20 @@ def feed_store(spec: Speculator, tokens: Mapping[str, Sequence[int]], leave_out:
                 spec.store.add(ids)
 
 
+def base_request(point: Point, max_tokens: int) -> CompletionRequest:
+    """A point's request as all variants begin from it."""
+    return CompletionRequest(
+        point.prompt, forced=point.forced, max_tokens=max_tokens, stop=StopRules("free"), time_limit_ms=100_000,
+        speculate=False, key="bench",
+    )  # fmt: skip
+
+
 async def measure_point(
     engine: Engine, switch: Switch, specs: Mapping[str, Speculator], point: Point, max_tokens: int, repetitions: int,
     turn: int,
 ) -> Runs:  # fmt: skip
     """All variants at one point, and plain decoding with and without the line stop."""
-    base = CompletionRequest(
-        point.prompt, forced=point.forced, max_tokens=max_tokens, stop=StopRules("free"), time_limit_ms=100_000,
-        speculate=False, key="bench",
-    )  # fmt: skip
+    base = base_request(point, max_tokens)
     drafts: tuple[tuple[int, ...], ...] = ()
     if "draft" in specs:
         drafts = await _earlier(engine, base, point)
@@ -207,6 +214,7 @@ async def measure_model(
             raise ValueError("no completion points: the files have no lines that can be taken out")
         tokens = {s.name: model.tokenizer.tokenize(s.text) for s in sources}
         all_runs: list[Runs] = []
+        bests: list[BestOf] = []
         for turn, point in enumerate(points):
             for spec in specs.values():
                 feed_store(spec, tokens, point.source)
@@ -214,11 +222,15 @@ async def measure_model(
                 engine, switch, specs, point, options.max_tokens, options.repetitions, turn
             )
             all_runs.append(await measured)
-            if (turn + 1) % 10 == 0 or turn + 1 == len(points):
+            if options.candidates > 1:
+                base = base_request(point, options.max_tokens)
+                bests.append(await measure_best(engine, base, point.line, options.candidates, turn))
+            if (turn + 1) % 5 == 0 or turn + 1 == len(points):
                 gain = variant_report("all", all_runs, all_runs)["gain"]
                 say(f"{path.stem}: {turn + 1}/{len(points)} points, gain {gain:.3f}")
         costs = {str(n): ratio for n, ratio in switch.cost.table().items()}
-        return {"batch_cost": costs, **report(points, all_runs, specs)}
+        best = {"best_of": best_report(bests, options.candidates)} if bests else {}
+        return {"batch_cost": costs, **report(points, all_runs, specs), **best}
     finally:
         await engine.close()
         if draft is not None:

@@ -36,7 +36,7 @@ class Point:
     """One cursor. prompt, forced: as the engine takes them; reference: tokens that were taken out, from the cut on.
 
     lookup: tokens of the file that the prompt does not show. repeated: share of the reference's 4-grams that stand in the rest of
-    the file. place: file and line.
+    the file. place: file and line. line: what was taken out of the cursor's line.
     """
 
     place: str
@@ -46,6 +46,7 @@ class Point:
     reference: tuple[int, ...]
     lookup: tuple[int, ...]
     repeated: float
+    line: str = ""
 
 
 def repeated_share(reference: Sequence[int], others: Sequence[Sequence[int]]) -> float:
@@ -98,6 +99,7 @@ def make_point(place: Place, model: LoadedModel, seed: int, max_tokens: int) -> 
         reference,
         (*unseen_above, *unseen_below[: LOOKUP_TOKENS // 2]),
         repeated_share(reference, (above, below)),
+        body(line)[column:],
     )
 
 

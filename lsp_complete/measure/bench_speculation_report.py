@@ -71,6 +71,7 @@ def variant_report(name: str, all_runs: Sequence[Runs], top: Sequence[Runs]) -> 
         "drafted": drafted,
         "accepted": accepted,
         "identical": round(ratio(verdicts.count("identical"), len(verdicts)), 4),
+        "identical_or_near_tie": round(ratio(len(verdicts) - verdicts.count("different"), len(verdicts)), 4),
         "near_ties": verdicts.count("near_tie"),
         "different": verdicts.count("different"),
         "n": len(pairs),

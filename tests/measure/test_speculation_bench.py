@@ -11,7 +11,7 @@ import pytest
 
 from lsp_complete.context.anchor import Window
 from lsp_complete.context.prompt import FimTokens
-from lsp_complete.engine.api import Candidate
+from lsp_complete.engine.api import Candidate, Completion, EngineTiming
 from lsp_complete.engine.batchcost import BatchCost
 from lsp_complete.engine.draftmodel import DraftModel
 from lsp_complete.engine.local import LocalEngine
@@ -28,6 +28,7 @@ from lsp_complete.measure.bench_speculation import (
     measure_point,
     variant_names,
 )
+from lsp_complete.measure.bench_speculation_best import BestOf, best_report
 from lsp_complete.measure.bench_speculation_points import (
     PROMPT_TOKENS,
     Point,
@@ -193,6 +194,26 @@ async def test_a_model_with_its_draft_from_files_to_figures() -> None:
     assert set(result["batch_cost"]) == {"1", "2", "4", "8", "16"} and "draft_model" in result
     assert dict(bench.flatten(result))["variants.all.gain"] == result["gain"]
     assert len(backends) == 2 and all(backend.closed for backend in backends)
+    best = result["best_of"]
+    assert best["n"] == 2 and best["candidates"] == 4 and best["cost_ratio"] > 0
+    assert best["exact_greedy"] <= best["exact_best"] and 1 <= best["distinct"] <= 4
+
+
+def test_best_of_several_against_greedy() -> None:
+    def answer(ms: float, *texts: bytes) -> Completion:
+        ranked = tuple(Candidate(t, (1, 2), (-1.0 * n, -1.0), offsets=(len(t), len(t))) for n, t in enumerate(texts))
+        return Completion(ranked, EngineTiming(total_ms=ms + 5.0, queue_ms=5.0))
+
+    points = [
+        BestOf("right  ", answer(10, b"right"), answer(20, b"right\nmore", b"wrong")),
+        BestOf("right", answer(10, b"wrong"), answer(40, b"wrong", b"right")),
+        BestOf("right", answer(10, b"wrong"), answer(30, b"wrong", b"worse", b"wrong")),
+    ]
+    result = best_report(points, 4)
+    assert (result["n"], result["exact_greedy"], result["exact_best"]) == (3, 0.3333, 0.6667)
+    assert result["exact_top_ranked"] == result["exact_top_by_mean"] == 0.3333
+    assert result["cost_ratio"] == 3.0 and result["distinct"] == 2.0 and result["greedy_ms_p50"] == 10.0
+    assert best_report([], 4)["n"] == 0
 
 
 async def test_a_draft_model_of_another_vocabulary_is_refused_and_let_go() -> None:
