@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlparse
 
 from lsprotocol import types
 
-from ..service.types import Suggestion
+from ..service.types import Considered, Suggestion
 from ..text.document import to_point
 from ..text.edits import Change
 from ..text.positions import Encoding
@@ -48,6 +48,26 @@ def inline_items(
         )
         for s in suggestions
     ]
+
+
+def considered(what: Considered) -> dict[str, Any]:
+    """What the model said, as plain JSON values. Bytes that are no whole character at a text's end are left off."""
+    return {
+        "typed": what.typed,
+        "mode": what.mode,
+        "base_indent": what.base_indent,
+        "frozen_suffix": what.frozen_suffix,
+        "candidates": [
+            {
+                "text": c.text.decode("utf-8", "ignore"),
+                "logprobs": [round(x, 5) for x in c.logprobs],
+                "masses": [round(x, 5) for x in c.masses],
+                "offsets": list(c.offsets),
+                "stop": c.stop,
+            }
+            for c in what.candidates
+        ],
+    }
 
 
 def menu_items(

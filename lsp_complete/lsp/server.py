@@ -49,6 +49,8 @@ MENU = types.CompletionOptions(trigger_characters=list(".([{ =,:"))
 
 COMMANDS = (convert.ACCEPT, "lsp-complete.stats", "lsp-complete.restartEngine", "lsp-complete.pause", "lsp-complete.resume")
 
+_FLAGS = ("stageNotifications", "statusNotifications", "candidateNotifications")
+
 _LEVELS = {"error": types.MessageType.Error, "warning": types.MessageType.Warning, "info": types.MessageType.Info}
 
 
@@ -75,6 +77,7 @@ class CompletionServer(LanguageServer):
         )
         self.stage_notifications = False
         self.status_notifications = False
+        self.candidate_notifications = False
         self.watcher: asyncio.Task[None] | None = None
         self.shown_messages: set[str] = set()
         self.exit_code: int | None = None
@@ -137,15 +140,15 @@ class CompletionServer(LanguageServer):
         for observe in self.observers:
             observe(answer)
         if self.stage_notifications:
-            self.protocol.notify(
-                DID_ANSWER,
-                {
-                    "uri": query.document.uri,
-                    "version": query.document.version,
-                    "requestId": request_id,
-                    "stages": answer.stages.as_dict(),
-                },
-            )
+            told: dict[str, Any] = {
+                "uri": query.document.uri,
+                "version": query.document.version,
+                "requestId": request_id,
+                "stages": answer.stages.as_dict(),
+            }
+            if self.candidate_notifications and answer.considered is not None:
+                told["considered"] = convert.considered(answer.considered)
+            self.protocol.notify(DID_ANSWER, told)
         return answer
 
 
@@ -184,6 +187,7 @@ def _register_lifecycle(server: CompletionServer) -> None:
         options = params.initialization_options
         server.stage_notifications = _flag(options, "stageNotifications")
         server.status_notifications = _flag(options, "statusNotifications")
+        server.candidate_notifications = _flag(options, "candidateNotifications")
         source = editor_source(_settings_of(options))
         server.editor_values = [source] if source else []
         server.service.set_roots(server.roots)
@@ -344,7 +348,7 @@ def _settings_of(options: Any) -> Any:
     plain = _plain(options)
     if not isinstance(plain, dict):
         return plain
-    plain = {k: v for k, v in plain.items() if k not in ("stageNotifications", "statusNotifications")}
+    plain = {k: v for k, v in plain.items() if k not in _FLAGS}
     return plain["settings"] if set(plain) == {"settings"} else plain
 
 

@@ -33,6 +33,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     _add_speculation(benches)
     _add_context(benches)
     _add_crossfile(benches)
+    _add_keystrokes(benches)
     return parser
 
 
@@ -251,6 +252,40 @@ def run_crossfile(arguments: argparse.Namespace) -> dict[str, Any]:
         save=arguments.save, seconds=arguments.seconds,
     )  # fmt: skip
     return _wrap("crossfile", result, arguments, {"budget_tokens": arguments.budget})
+
+
+def _add_keystrokes(benches: Any) -> None:
+    parser = benches.add_parser("keystrokes", help="share of keys that suggestions save, and how many of them are right")
+    parser.add_argument("--files", type=int, default=10, metavar="N", help="of the ten pinned files, the first N (default 10)")
+    parser.add_argument("--lines", type=int, default=40, metavar="N", help="consecutive lines of each (default 40)")
+    parser.add_argument("--model", default="", metavar="NAME", help="catalogue name or GGUF file")
+    parser.add_argument("--every-key", action="store_true", help="ask also where an earlier answer still agrees")
+    parser.add_argument("--filters", action="store_true", help="add what each filter changes, and exact match without it")
+    parser.add_argument(
+        "--set", action="append", type=_set_option, default=[], metavar="NAME=VALUE", help="a setting"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="keep every answer as JSON lines, and go on from what is there"
+    )
+    _common(parser)
+    parser.set_defaults(run=_guarded(run_keystrokes))
+
+
+def run_keystrokes(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The keystroke benchmark's result."""
+    from . import bench_keystrokes
+
+    settings = nested(arguments.set)
+    options = bench_keystrokes.KeystrokeOptions(
+        files=arguments.files,
+        lines=arguments.lines,
+        seed=arguments.seed,
+        model=arguments.model,
+        every_key=arguments.every_key,
+        filters=arguments.filters,
+        settings=settings,
+    )
+    return _wrap("keystrokes", bench_keystrokes.run(options, arguments.save), arguments, settings)
 
 
 def _wrap(

@@ -17,7 +17,7 @@ import contextlib
 import os
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back for one inline completion. Times in `perf_counter` seconds; stages is {} if none came."""
+    """What came back for one inline completion. Times in `perf_counter` seconds; stages is {} if none came. considered: what
+    the model said, if the session asked for "candidateNotifications"."""
 
     request: int
     items: tuple[Item, ...]
@@ -50,6 +51,7 @@ class Answer:
     code: int
     message: str
     stages: Mapping[str, Any]
+    considered: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def cancelled(self) -> bool:
@@ -87,6 +89,7 @@ class LspClient:
         self.process = process
         self.messages: deque[str] = deque(maxlen=200)
         self._stages: dict[int, Mapping[str, Any]] = {}
+        self._considered: dict[int, Mapping[str, Any]] = {}
         self._stage_waiters: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
         self._wants_stages = False
         self._versions: dict[str, int] = {}
@@ -175,7 +178,8 @@ class LspClient:
         reply = await asyncio.wait_for(asyncio.shield(call.reply), limit_s)
         stages = await self._stage_record(call.id) if not reply.code else {}
         items = parse_items(reply.result, cursor)
-        return Answer(call.id, items, call.sent, reply.received, reply.code, reply.message, stages)
+        considered = self._considered.pop(call.id, {})
+        return Answer(call.id, items, call.sent, reply.received, reply.code, reply.message, stages, considered)
 
     async def inline(
         self, uri: str, cursor: Position, trigger: int = AUTOMATIC, limit_s: float = 120
@@ -222,6 +226,8 @@ class LspClient:
 
     def _on_notification(self, method: str, params: Any) -> None:
         if method == "lsp-complete/didAnswer":
+            if "considered" in params:
+                self._considered[params["requestId"]] = params["considered"]
             waiter = self._stage_waiters.get(params["requestId"])
             if waiter is not None and not waiter.done():
                 waiter.set_result(params["stages"])

@@ -93,6 +93,13 @@ PACKAGES = {
         _pure(
             "anyplotlib", "0.11.0", "7fd9584276e517bccc500ec0b7c99642728e21d2eddc860474001bd691e4ee21", 2026
         ),
+        _pure("geoviews", "1.15.1", "f369eb94907476e9233abe77bdd6b92340872a20845df7da0341f9a4a13309c8", 2016),
+        _pure(
+            "python-for-android",
+            "2026.5.9",
+            "79a58606a78ed3cec1aba110876a414d4aa988f082385d68393e208d009e1e94",
+            2012,
+        ),
         _pure("cusvna", "1.0.3", "39b0edf170b3842706486cbc1048c4df3ff6ad9bd7ee6f595fd3e1b1b2d5df15", 2026),
     )
 }
@@ -111,6 +118,22 @@ FILES = (
     CorpusFile("httpcore", "httpcore/_async/connection_pool.py", "python"),
     CorpusFile("pydantic-handlebars", "pydantic_handlebars/_schema.py", "python"),
 )
+
+_JAVA = "pythonforandroid/bootstraps/common/build/src/main/java/org/kivy/android/"
+
+KEYSTROKE_FILES = (
+    CorpusFile("pydantic-handlebars", "pydantic_handlebars/_compiler.py", "python"),
+    CorpusFile("httpcore", "httpcore/_async/connection_pool.py", "python"),
+    CorpusFile("geoviews", "geoviews/models/poly_edit.ts", "typescript"),
+    CorpusFile("geoviews", "geoviews/models/poly_draw.ts", "typescript"),
+    CorpusFile("anyplotlib", "anyplotlib/sphinx_anywidget/static/anywidget_bridge.js", "javascript"),
+    CorpusFile("coverage", "coverage/htmlfiles/coverage_html.js", "javascript"),
+    CorpusFile("cusvna", "cusvna/include/cusvna/af1.cuh", "cpp"),
+    CorpusFile("nanobind", "nanobind/src/nb_enum.cpp", "cpp"),
+    CorpusFile("python-for-android", _JAVA + "PythonUtil.java", "java"),
+    CorpusFile("python-for-android", _JAVA + "PythonService.java", "java"),
+)
+"""Two files each of five languages, for measuring the keys that suggestions save."""
 
 _COMMENT_STARTS = ("#", "//", "/*", "*", "--", '"""', "'''")
 _LANGUAGE_OF = {

@@ -45,13 +45,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """What to start. settings go out as initialization options; model and variables through the environment."""
+    """What to start. settings go out as initialization options, with flags beside them; model and variables through the environment."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
     root: Path | None = None
     command: tuple[str, ...] = SERVER
     variables: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ("stageNotifications",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ async def session(options: SessionOptions) -> AsyncIterator[Session]:
     client = await spawn(options.command, environment(options, folder, mark), log)
     running = Session(client, mark, log)
     try:
-        wanted = {"settings": dict(options.settings), "stageNotifications": True}
+        wanted = {"settings": dict(options.settings), **dict.fromkeys(options.flags, True)}
         try:
             await client.initialize(options.root, wanted)
         except (ConnectionError, TimeoutError, asyncio.TimeoutError, RuntimeError) as error:

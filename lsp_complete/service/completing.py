@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,7 +36,7 @@ from .lookups import Lookups
 from .planning import Framer, LoadedModel, Planned, plan
 from .selected import as_meant
 from .surroundings import Surroundings, look_around
-from .types import Answer, Query, Suggestion
+from .types import Answer, Considered, Query, Suggestion
 from .windows import SMALL, PrefillRate, window_for
 
 MIN_EVALUATE = 48
@@ -64,6 +64,7 @@ class Attempt:
     ahead_ms: float = 0.0
     around: Surroundings = field(init=False)
     virtual: tuple[OpenDocument, Query] = field(init=False)
+    considered: Considered | None = None
 
     def __post_init__(self) -> None:
         self.virtual = as_meant(self.state, self.query)
@@ -75,7 +76,7 @@ class Attempt:
 
     def empty(self, outcome: str, reason: str = "") -> Answer:
         """An answer without suggestions."""
-        return Answer((), replace(self.record, outcome=outcome, reason=reason))
+        return Answer((), replace(self.record, outcome=outcome, reason=reason), self.considered)
 
 
 class Completer:
@@ -328,7 +329,7 @@ class Completer:
         if not suggestions:
             return attempt.empty("empty" if reason in ("", "empty") else "held_back", reason)
         attempt.note(outcome="shown")
-        return Answer(suggestions, attempt.record)
+        return Answer(suggestions, attempt.record, attempt.considered)
 
     def _note_engine(self, attempt: Attempt, completion: Completion, waited_ms: float) -> None:
         """The engine's stage times; for a joined request only what it waited for."""
@@ -352,9 +353,11 @@ class Completer:
     ) -> tuple[tuple[Suggestion, ...], str]:
         """Suggestions worth showing, best first, and the reason if there are none. All that may hold later is kept."""
         query, candidates = attempt.query, completion.candidates
+        attempt.considered = Considered(
+            candidates, typed, generation.mode, generation.base_indent, generation.frozen_suffix
+        )
         choices = choose(
-            [Scored(_whole_words(c), c.logprobs, c.masses, c.offsets) for c in candidates],
-            ["tokens" if c.stop == "unsure" else c.stop for c in candidates],
+            *scored(candidates),
             self._polish_context(attempt, generation),
             Policy(level=attempt.settings.suggest.level),
             typed=typed,
@@ -405,6 +408,12 @@ class Completer:
 
     def _id(self) -> str:
         return f"s{next(self._ids)}"
+
+
+def scored(candidates: Sequence[Candidate]) -> tuple[list[Scored], list[str]]:
+    """The candidates and their stops as `suggest.choose` wants them. Pure."""
+    texts = [Scored(_whole_words(c), c.logprobs, c.masses, c.offsets) for c in candidates]
+    return texts, ["tokens" if c.stop == "unsure" else c.stop for c in candidates]
 
 
 def _whole_words(candidate: Candidate) -> bytes:

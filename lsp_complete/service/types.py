@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..engine.api import Candidate
 from ..measure.stages import StageRecord
 from ..text.document import Document
 
@@ -41,8 +42,21 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
+class Considered:
+    """What the model said before it was cut, polished and judged, and what judging needs besides the place. For
+    benchmarks that ask for it; never logged or recorded. typed: what was typed since it was asked for. Others as in `Generation`."""
+
+    candidates: tuple[Candidate, ...]
+    typed: str
+    mode: str
+    base_indent: int
+    frozen_suffix: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What to answer, best suggestion first, and the record of how it came about."""
+    """What to answer, best suggestion first, and the record of how it came about. considered: None unless the model was asked."""
 
     suggestions: tuple[Suggestion, ...] = ()
     stages: StageRecord = field(default_factory=lambda: StageRecord(request=0))
+    considered: Considered | None = None

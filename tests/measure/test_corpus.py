@@ -13,6 +13,7 @@ from lsp_complete.measure import corpus
 from lsp_complete.measure.corpus import (
     APART,
     FILES,
+    KEYSTROKE_FILES,
     PACKAGES,
     Package,
     Source,
@@ -34,7 +35,9 @@ def archive(folder: Path, name: str, members: dict[str, str]) -> Path:
 
 
 def test_the_list_is_sound() -> None:
-    assert {f.package for f in FILES} == set(PACKAGES)
+    assert {f.package for f in (*FILES, *KEYSTROKE_FILES)} == set(PACKAGES)
+    assert len(KEYSTROKE_FILES) == 10 and len({f.language_id for f in KEYSTROKE_FILES}) == 5
+    assert len({(f.package, Path(f.path).name) for f in KEYSTROKE_FILES}) == 10
     assert len({f.language_id for f in FILES} - {"python"}) >= 2
     assert sum(p.since >= 2026 for p in PACKAGES.values()) >= 2
     assert len({(f.package, Path(f.path).name) for f in FILES}) == len(FILES)
