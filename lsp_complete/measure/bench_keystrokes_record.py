@@ -79,7 +79,8 @@ def tasks(stretch: Stretch) -> Iterator[tuple[int, Task]]:
     lines = split_lines(stretch.source.text)
     language, now = stretch.source.language_id, body(lines[0])
     for number in stretch.lines:
-        text, before = stretch.source.text, ()
+        text = stretch.source.text
+        before: tuple[Edit, ...] = ()
         if stretch.from_empty:
             text = "".join(lines[:number]) + body(lines[number])
             end = Position(len(split_lines(now)) - 1, utf16(split_lines(now)[-1]))

@@ -22,6 +22,7 @@ from ..engine.api import Candidate
 from ..service.completing import scored
 from ..suggest.choose import Choice, Policy, choose
 from ..suggest.confidence import Level, Scored, level_of
+from ..suggest.filters.worth import not_worth
 from ..suggest.language import facts_for
 from ..suggest.lines import IndentStyle
 from ..suggest.pipeline import PolishContext
@@ -216,10 +217,10 @@ class LinePlayer:
         line, key = self.line, self.line.keys[index]
         before, after = line.above + key.left, key.right + line.below
         hit = store.lookup(line.file, before, after)
-        if hit is not None:
+        if hit is not None and (hit.judged or not not_worth(hit.text, self._settings.min_chars)):
             return hit.text, hit.entry
         choice = self.choice(index, rule.level)
-        if choice is None or not (choice.text or choice.full) or (choice.text and not rule.shows(choice)):
+        if choice is None or not choice.may_hold_later or (choice.text and not rule.shows(choice)):
             return "", 0
         found = self.candidate(index)
         assert found is not None

@@ -24,6 +24,7 @@ from ..errors import PromptCold
 from ..measure.stages import StageRecord
 from ..suggest.choose import Choice, Policy, choose
 from ..suggest.confidence import Scored, level_of
+from ..suggest.filters.worth import not_worth
 from ..suggest.how_much import Amount, decide, situation
 from ..suggest.language import facts_for
 from ..suggest.pipeline import PolishContext
@@ -105,6 +106,8 @@ class Completer:
         began = self._clock()
         hit = self._store.lookup(query.document.uri, attempt.around.before, attempt.around.after)
         if hit is None or (query.trigger == "explicit" and not hit.typed):
+            return None
+        if not hit.judged and not_worth(hit.text, attempt.settings.suggest.min_chars):
             return None
         suggestion = Suggestion(self._id(), hit.text, query.offset, query.offset)
         source = "typed_through" if hit.typed else "store"
@@ -364,7 +367,7 @@ class Completer:
         )
         suggestions: list[Suggestion] = []
         for choice in choices:
-            if not query.selected and (choice.text or choice.full):
+            if not query.selected and choice.may_hold_later:
                 self._remember(attempt, generation, choice, current=bool(choice.text) and not suggestions)
             if choice.text:
                 start = query.selected_start if query.selected else query.offset

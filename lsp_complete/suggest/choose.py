@@ -53,6 +53,12 @@ class Choice:
     mean: float = 0.0
     unknown: tuple[str, ...] = ()
 
+    @property
+    def may_hold_later(self) -> bool:
+        """Worth keeping: it is shown, or all of it stands right of the cursor and something may be left of it once that is
+        typed over. What was held back for any other reason must not come back at the next key."""
+        return bool(self.text) or (bool(self.full) and self.reason == "already_there")
+
 
 def choose(
     candidates: Sequence[Scored],

@@ -52,13 +52,14 @@ class Entry:
 class Hit:
     """An answer from the store. text: to insert at the cursor, with the document's line ends.
     typed: characters of it that are in the document already. entry: its number, for `drop`. fresh: it is not the one that was on
-    screen before."""
+    screen before. judged: some of it could be shown where it was made; else nobody has said yet that it is worth showing."""
 
     text: str
     typed: int
     entry: int
     origin: str
     fresh: bool = False
+    judged: bool = True
 
 
 @dataclass(slots=True)
@@ -129,7 +130,7 @@ class SuggestionStore:
                     self._current[uri], kept.seen = number, True
                 newline = kept.entry.newline
                 out = text if newline == "\n" else text.replace("\n", newline)
-                return Hit(out, typed, number, kept.entry.origin, number != current)
+                return Hit(out, typed, number, kept.entry.origin, number != current, bool(kept.shown))
         return None
 
     def drop(self, number: int) -> None:

@@ -34,7 +34,12 @@ def too_little(s: Suggestion, ctx: Context) -> Suggestion | Drop:
     """Fewer visible characters than `min_chars`, or closers alone: Tab is worth more than that."""
     if ctx.explicit:
         return s
-    if is_closers(s.text):
-        return Drop("closers_only")
-    visible = len(re.sub(r"\s", "", s.text))
-    return Drop("too_short") if visible < ctx.min_chars else s
+    reason = not_worth(s.text, ctx.min_chars)
+    return Drop(reason) if reason else s
+
+
+def not_worth(text: str, min_chars: int) -> str:
+    """Why a text is not worth a key of its own, or ""."""
+    if is_closers(text):
+        return "closers_only"
+    return "too_short" if len(re.sub(r"\s", "", text)) < min_chars else ""
