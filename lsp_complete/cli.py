@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("lsp_complete.commands.serve", "run the language server (what no command does, too)"),
     "complete": ("lsp_complete.commands.complete", "suggest once at a place in a file"),
     "models": ("lsp_complete.models.cli_models", "list, get, check and remove models"),
+    "quantize": ("lsp_complete.commands.quantize", "make a smaller file of a model, to try what a precision costs"),
     "engine": ("lsp_complete.commands.engine", "start, stop and look at the engine process"),
     "editor": ("lsp_complete.commands.editor", "print or install what an editor needs"),
     "serve-http": ("lsp_complete.commands.serve_http", "answer OpenAI-style requests on loopback, for Zed and others"),

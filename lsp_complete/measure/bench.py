@@ -44,7 +44,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _set_option(text: str) -> tuple[list[str], Any]:
+def set_option(text: str) -> tuple[list[str], Any]:
     name, separator, value = text.partition("=")
     if not separator or not name:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
@@ -80,7 +80,7 @@ def _add_typing(benches: Any) -> None:
     )
     parser.add_argument("--no-standard", action="store_true", help="leave out the standard layout beside it")
     parser.add_argument(
-        "--set", action="append", type=_set_option, default=[], metavar="NAME=VALUE", help="a setting"
+        "--set", action="append", type=set_option, default=[], metavar="NAME=VALUE", help="a setting"
     )
     parser.add_argument(
         "--peer", default="", metavar="URL", help="also type into a running llama-server, asked as llama.vim asks it"
@@ -262,7 +262,7 @@ def _add_keystrokes(benches: Any) -> None:
     parser.add_argument("--every-key", action="store_true", help="ask also where an earlier answer still agrees")
     parser.add_argument("--filters", action="store_true", help="add what each filter changes, and exact match without it")
     parser.add_argument(
-        "--set", action="append", type=_set_option, default=[], metavar="NAME=VALUE", help="a setting"
+        "--set", action="append", type=set_option, default=[], metavar="NAME=VALUE", help="a setting"
     )
     parser.add_argument(
         "--save", type=Path, metavar="FILE", help="keep every answer as JSON lines, and go on from what is there"

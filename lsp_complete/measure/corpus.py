@@ -135,7 +135,7 @@ KEYSTROKE_FILES = (
 )
 """Two files each of five languages, for measuring the keys that suggestions save."""
 
-_COMMENT_STARTS = ("#", "//", "/*", "*", "--", '"""', "'''")
+COMMENT_STARTS = ("#", "//", "/*", "*", "--", '"""', "'''")
 _LANGUAGE_OF = {
     ".py": "python", ".js": "javascript", ".mjs": "javascript", ".ts": "typescript", ".tsx": "typescriptreact",
     ".go": "go", ".rs": "rust", ".java": "java", ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".hpp": "cpp",
@@ -246,7 +246,7 @@ def eligible_lines(text: str) -> list[int]:
     found = []
     for number, line in enumerate(split_lines(text)):
         stripped = body(line).strip()
-        if number and LINE_MIN <= len(stripped) <= LINE_MAX and not stripped.startswith(_COMMENT_STARTS):
+        if number and LINE_MIN <= len(stripped) <= LINE_MAX and not stripped.startswith(COMMENT_STARTS):
             found.append(number)
     return found
 

@@ -30,6 +30,12 @@ MAX_FILE = 300_000
 
 def read(repository: Path, commit: str, *, seed: int = 1, max_keys: int = 2000) -> Recording:
     """The typing of a commit, at most max_keys characters. Raises RecordingError."""
+    pairs, created = changes(repository, commit)
+    return typing(pairs, seed=seed, max_keys=max_keys, created=created)
+
+
+def changes(repository: Path, commit: str) -> tuple[list[tuple[str, str, str]], float]:
+    """What a commit changed, (path, old text, new text) by path, and when (seconds since 1970). Raises RecordingError."""
     full = _git(
         repository, "rev-parse", "--verify", "--quiet", "--end-of-options", commit + "^{commit}"
     ).strip()
@@ -44,8 +50,13 @@ def read(repository: Path, commit: str, *, seed: int = 1, max_keys: int = 2000) 
         old, new = (_text(repository, f"{full.decode()}{side}:{path}") for side in ("^", ""))
         if old is not None and new is not None and old != new:
             pairs.append((path, old, new))
-    created = float(_git(repository, "show", "-s", "--format=%ct", full.decode()) or 0)
-    return typing(pairs, seed=seed, max_keys=max_keys, created=created)
+    return pairs, float(_git(repository, "show", "-s", "--format=%ct", full.decode()) or 0)
+
+
+def commits(repository: Path, count: int) -> list[str]:
+    """The newest commits that are no merges and have a parent, newest first. Raises RecordingError."""
+    words = ("rev-list", "--no-merges", "--min-parents=1", f"--max-count={count}", "HEAD")
+    return _git(repository, *words).decode().split()
 
 
 def typing(

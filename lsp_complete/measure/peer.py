@@ -137,12 +137,19 @@ class PeerClient:
         return reply if isinstance(reply, dict) else {}
 
     def _blocking(self, method: str, path: str, data: bytes | None) -> Any:
-        self._http.request(method, path, data, {"Content-Type": "application/json"})
-        response = self._http.getresponse()
+        try:
+            response = self._once(method, path, data)
+        except (BrokenPipeError, ConnectionResetError, http.client.RemoteDisconnected):
+            self._http.close()  # the server closes a connection that was idle for some seconds
+            response = self._once(method, path, data)
         text = response.read()
         if response.status != 200:
             raise ValueError(f"status {response.status}: {text[:200].decode('utf-8', 'replace')}")
         return json.loads(text)
+
+    def _once(self, method: str, path: str, data: bytes | None) -> http.client.HTTPResponse:
+        self._http.request(method, path, data, {"Content-Type": "application/json"})
+        return self._http.getresponse()
 
 
 def _name(uri: str) -> str:

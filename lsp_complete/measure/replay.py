@@ -1,4 +1,4 @@
-"""`lsp-complete replay import|run|compare|review`: recordings through the real server, and runs against each other.
+"""`lsp-complete replay import|run|compare|review|corpus|gate`: recordings through the real server, and runs against each other.
 
 Rules: standard output gets what was asked for. Exit status of `compare`: 0 what is required holds, 1 it does not, 2 the
 comparison could not be made.
@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import LspCompleteError
+from .bench import set_option
+from .replay_judging import add_corpus, add_gate
 
 if TYPE_CHECKING:
     from ..cli import Sub
@@ -34,6 +36,8 @@ def add_parser(sub: Sub) -> None:
     _add_run(commands)
     _add_compare(commands)
     _add_review(commands)
+    add_corpus(commands, _guarded)
+    add_gate(commands, _guarded, set_option)
 
 
 def _guarded(work: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
@@ -77,8 +81,6 @@ def _import(args: argparse.Namespace) -> int:
 
 
 def _add_run(commands: Any) -> None:
-    from .bench import _set_option
-
     parser = commands.add_parser("run", help="replay recordings through a server of its own")
     parser.add_argument(
         "recordings", nargs="+", type=Path, metavar="RECORDING", help="our recordings or VS Code's JSON"
@@ -86,7 +88,7 @@ def _add_run(commands: Any) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="RUN", help="folder for the run")
     parser.add_argument("--model", default="", metavar="NAME", help="catalogue name or GGUF file")
     parser.add_argument(
-        "--set", action="append", type=_set_option, default=[], metavar="NAME=VALUE", help="a setting"
+        "--set", action="append", type=set_option, default=[], metavar="NAME=VALUE", help="a setting"
     )
     parser.add_argument("--rhythm", action="store_true", help="in real rhythm instead of as fast as possible")
     parser.add_argument(

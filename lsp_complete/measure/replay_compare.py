@@ -28,6 +28,7 @@ HIGHER_IS_BETTER: Mapping[str, bool] = {
     "exact": True,
     "similarity": True,
     "kept": True,
+    "types": True,
     "brackets": False,
     "errors": False,
     "unknown": False,
@@ -81,6 +82,11 @@ class Comparison:
     def same(self) -> bool:
         """No difference was shown in any quality figure, nor in latency."""
         return all(figure.verdict in ("same", "few") for figure in (self.wall, *self.quality))
+
+    @property
+    def same_quality(self) -> bool:
+        """No difference was shown in any quality figure."""
+        return all(figure.verdict in ("same", "few") for figure in self.quality)
 
     def summary(self) -> str:
         """The verdict in one sentence."""
@@ -139,7 +145,7 @@ def compare(first: Sequence[Row], second: Sequence[Row], seed: int = 1, resample
         ),
         quality=tuple(
             figure(
-                name, [(a["judged"][name], b["judged"][name]) for a, b in pairs], higher, quality_confidence
+                name, [(a["judged"].get(name), b["judged"].get(name)) for a, b in pairs], higher, quality_confidence
             )
             for name, higher in HIGHER_IS_BETTER.items()
         ),

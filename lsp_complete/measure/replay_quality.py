@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from ..suggest.language import facts_for
+from ..suggest.language import LanguageFacts, facts_for
 from ..suggest.names import names_in, repeated_share, safe_share, unknown_names
 from ..suggest.scan import code_only
 from ..syntax.languages import language_for, load
@@ -26,12 +26,17 @@ from .edits import body, split_lines
 from .replay_points import Point
 
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"))
+_BUILT_IN = frozenset(re.findall(r"\w+", """
+    int float str bytes bool list dict set tuple object frozenset complex string number boolean any unknown void never char double
+    long short unsigned size_t uint8_t uint32_t int32_t int64_t byte rune error i32 i64 u8 u32 u64 usize f32 f64
+"""))  # fmt: skip
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """exact: 0 or 1; similarity, kept, repeated, safe: 0–1; brackets, errors, unknown: counts (0 is best)."""
+    """exact: 0 or 1; similarity, kept, types, repeated, safe: 0–1; brackets, errors, unknown: counts (0 is best). types: of the type
+    names in the line's rest, suggested or finally there, the share that is in both."""
 
     exact: float
     similarity: float
@@ -41,6 +46,7 @@ class Judged:
     unknown: float | None = None
     repeated: float | None = None
     safe: float | None = None
+    types: float | None = None
     names: tuple[str, ...] = ()
 
 
@@ -70,8 +76,20 @@ def judge(point: Point, text: str, language_id: str, suggestion: tuple[int, int,
         unknown=float(len(unknown_names(ghost, facts, known, state))),
         repeated=repeated_share(ghost),
         safe=safe_share(ghost, facts),
+        types=_types_agree(mine, theirs, facts),
         names=tuple(name.text for name in names_in(ghost, facts)),
     )
+
+
+def _types_agree(mine: str, theirs: str, facts: LanguageFacts) -> float | None:
+    a, b = (type_names(text, facts) for text in (mine, theirs))
+    return len(a & b) / len(a | b) if a or b else None
+
+
+def type_names(text: str, facts: LanguageFacts) -> frozenset[str]:
+    """Names that stand for types, as their form and place say: `Capitalized`, or a type built in (`int`, `str`, `bool`, …)."""
+    names = {name.text for name in names_in(text, facts)}
+    return frozenset(name for name in names if name in _BUILT_IN or (name[0].isupper() and not name.isupper()))
 
 
 def _common(a: str, b: str) -> int:

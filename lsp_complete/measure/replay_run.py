@@ -16,7 +16,8 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from time import perf_counter
@@ -85,7 +86,14 @@ def run(recordings: Mapping[str, Recording], options: ReplayOptions, out: Path) 
     if (out / RUN).exists():
         raise RecordingError(f"{out}: holds a run already; choose another folder.")
     private_folder(out)
-    rows, model = run_to_end(_replay(recordings, options))
+    ((rows, model),) = run_to_end(replay_sides(recordings, [options]))
+    return keep(recordings, options, out, rows, model)
+
+
+def keep(
+    recordings: Mapping[str, Recording], options: ReplayOptions, out: Path, rows: Sequence[Mapping[str, Any]], model: str
+) -> dict[str, Any]:
+    """Write a run's folder (it exists and is private); gives `run.json`'s content."""
     result = {
         "recordings": sorted(recordings),
         "rhythm": options.rhythm,
@@ -107,22 +115,31 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
 
 
-async def _replay(
-    recordings: Mapping[str, Recording], options: ReplayOptions
-) -> tuple[list[dict[str, Any]], str]:
+async def replay_sides(
+    recordings: Mapping[str, Recording], sides: Sequence[ReplayOptions], say: Callable[[str], None] = lambda text: None
+) -> list[tuple[list[dict[str, Any]], str]]:
+    """The points and the model's file name of each side. Each has a server of its own; they take turns recording by recording, in an
+    order that alternates, so that a change of the machine's speed meets all of them."""
+    asked: list[list[_Asked]] = [[] for _ in sides]
+    models = []
     with tempfile.TemporaryDirectory(prefix="lspc-replay-") as name:
-        root = Path(name)
-        start = SessionOptions(options.settings, options.model, root, options.command, options.variables)
-        asked: list[_Asked] = []
-        async with session(start) as running:
-            await warm_up(running, root)
-            model = await model_name(running)
-            for number, (title, recording) in enumerate(recordings.items()):
-                folder = root / str(number)
-                folder.mkdir()
-                await _play(running, folder, title, recording, options, asked)
-            answers = [await each.answer for each in asked]
-    return [_row(each, answer) for each, answer in zip(asked, answers, strict=True)], model
+        async with AsyncExitStack() as stack:
+            running = []
+            for number, options in enumerate(sides):
+                root = Path(name) / str(number)
+                root.mkdir()
+                start = SessionOptions(options.settings, options.model, root, options.command, options.variables)
+                running.append(await stack.enter_async_context(session(start)))
+                await warm_up(running[-1], root)
+                models.append(await model_name(running[-1]))
+            for turn, (title, recording) in enumerate(recordings.items()):
+                for number in sorted(range(len(sides)), reverse=bool(turn % 2)):
+                    folder = Path(name) / str(number) / str(turn)
+                    folder.mkdir()
+                    await _play(running[number], folder, title, recording, sides[number], asked[number])
+                    say(f"{title} ({turn + 1}/{len(recordings)}), side {number + 1}/{len(sides)}: {len(asked[number])} points so far")
+            rows = [[_row(each, await each.answer) for each in side] for side in asked]
+    return list(zip(rows, models, strict=True))
 
 
 async def _play(

@@ -47,6 +47,7 @@ class Infill(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+        self.close_connection = self.server.hurried  # type: ignore[attr-defined]
 
     def log_message(self, format: str, *args: Any) -> None:
         """Quiet."""
@@ -55,7 +56,7 @@ class Infill(BaseHTTPRequestHandler):
 @pytest.fixture
 def infill() -> Iterator[ThreadingHTTPServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Infill)
-    server.asked = []  # type: ignore[attr-defined]
+    server.asked, server.hurried = [], False  # type: ignore[attr-defined]
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
     server.shutdown()
@@ -153,6 +154,13 @@ async def test_a_document_is_kept_and_asked_about(infill: ThreadingHTTPServer) -
     assert [each["n_predict"] for each in asked[1:]] == [0, 0, 0]  # entering the file, far above, far below
     assert asked[-1]["input_extra"][0]["filename"] == "a b.py"
     client.close(uri)
+    client.close_connection()
+
+
+async def test_a_connection_that_the_server_has_closed_is_opened_again(infill: ThreadingHTTPServer) -> None:
+    infill.hurried = True  # type: ignore[attr-defined]
+    client = PeerClient(Peer(url(infill)))
+    assert [await client.model() for _ in range(3)] == ["fake.gguf"] * 3
     client.close_connection()
 
 
