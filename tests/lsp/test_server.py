@@ -327,6 +327,65 @@ async def test_opening_makes_the_prompt_ready_at_background_priority() -> None:
         assert engine.requests[-1].prompt == warm.prompt
 
 
+async def test_behind_a_small_answer_keys_wait_for_a_slice_at_most() -> None:
+    """A key that agrees with the suggestion lets the slice under way end first; any other stops it and is answered at once.
+    Either way the full prompt goes on from where it was."""
+    from lsp_complete.engine.api import Completion, CompletionRequest, EngineTiming
+    from lsp_complete.errors import PromptCold
+
+    text = "".join(f"line_{n} = {n}\n" for n in range(60)) + "last = \n" + "".join(f"below_{n} = 1\n" for n in range(9))
+
+    def script(request: CompletionRequest) -> bytes | Completion:
+        if request.evaluate_limit:
+            raise PromptCold("cold")
+        return b"one + two" if request.max_tokens else Completion((), EngineTiming())
+
+    def slices() -> list[int]:
+        return [n for n, r in enumerate(engine.requests) if not r.max_tokens and r.key == URI]
+
+    settings = {"prefetch": "light", "suggest": {"typed_through": False}}
+    async with session(ScriptedEngine(script), {"settings": settings}) as (client, server, engine):
+        client.open(URI, "python", text)
+        await ready(client, server)
+        engine.hold = True
+        asking = asyncio.ensure_future(client.inline(URI, Position(60, 7)))
+        await engine.wait_for(lambda: bool(engine.requests) and engine.requests[-1].evaluate_limit > 0)
+        engine.release()
+        await engine.wait_for(lambda: engine.calls[-1].request.key.endswith("#small"))
+        engine.release()
+        await asking
+        await engine.wait_for(lambda: bool(slices()) and engine.calls[-1].outcome == "running")
+        first = slices()[-1]
+
+        client.change(URI, [Edit(Position(60, 7), Position(60, 7), "o")])  # agrees
+        agreeing = asyncio.ensure_future(client.inline(URI, Position(60, 8)))
+        await client.request("workspace/executeCommand", {"command": "lsp-complete.stats", "arguments": []})
+        assert engine.calls[first].outcome == "running" and len(engine.calls) == first + 1
+        engine.release(first)
+        await engine.wait_for(lambda: len(engine.calls) == first + 2)
+        assert engine.calls[first].outcome == "done" and engine.requests[-1].key.endswith("#small")
+        engine.release()
+        await agreeing
+        await engine.wait_for(lambda: slices()[-1] > first)
+        second = slices()[-1]
+        one, two = engine.requests[first].prompt, engine.requests[second].prompt
+        assert two[: len(one)] == one and len(two) > len(one)
+
+        client.change(URI, [Edit(Position(60, 8), Position(60, 8), "x")])  # contradicts
+        other = asyncio.ensure_future(client.inline(URI, Position(60, 9)))
+        await engine.wait_for(lambda: len(engine.calls) == second + 2)
+        assert engine.calls[second].outcome == "cancelled" and engine.requests[-1].key.endswith("#small")
+        engine.release()
+        await other
+        await engine.wait_for(lambda: slices()[-1] > second)
+        assert engine.requests[slices()[-1]].prompt == two
+        engine.hold = False
+        for n in slices():
+            engine.release(n)
+        while server.service.documents.get(URI).anchor.small:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
 async def test_a_cold_place_is_answered_from_a_small_prompt_and_the_full_one_is_built_behind() -> None:
     """The ladder: refused as cold, asked small; the full prompt is evaluated behind and takes over."""
     from lsp_complete.engine.api import Completion, CompletionRequest, EngineTiming, Priority
