@@ -17,7 +17,7 @@ from typing import Any
 
 from ..config import Settings
 from ..context.anchor import why_moved
-from ..engine.api import CompletionRequest, Priority
+from ..engine.api import CompletionRequest, EngineTiming, Priority
 from ..errors import LspCompleteError
 from .brain import Brain
 from .documents import OpenDocument
@@ -33,8 +33,10 @@ PAUSE_S = 1.5
 """Seconds without a key after which the context may be renewed."""
 SOFT_TAIL = 0.7
 """The anchor is moved in the background once the tail holds this share of its limit."""
-SLICE, MAX_SLICE = 32, 128
-"""Tokens of a full prompt evaluated at a time behind a small one: at first (a key waits for no more), and while no key comes."""
+SLICE_MS = 220.0
+"""Milliseconds that a slice of a full prompt is to take behind a small one: a key waits for no more."""
+SMALLEST, LARGEST = 16, 128
+"""Tokens of a slice: at least, and at most, also while no key comes."""
 
 
 @dataclass(slots=True)
@@ -61,9 +63,9 @@ class Slices:
         self.ids, self.done, self.pause = ids, same, False
 
     def next_end(self, size: int) -> int:
-        """Where a slice of about `size` tokens ends; none is left over that is smaller than half the first."""
+        """Where a slice of about `size` tokens ends; no leftover smaller than a slice may be."""
         end = self.done + size
-        return len(self.ids) if len(self.ids) - end < SLICE // 2 else end
+        return len(self.ids) if len(self.ids) - end < SMALLEST else end
 
     def stepped(self) -> None:
         """A slice has ended."""
@@ -78,6 +80,7 @@ class Ahead:
         self._brain, self._clock, self._framer = brain, clock, framer
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._slices: dict[str, Slices] = {}
+        self._tokens_per_ms = 0.15
         self.pause_s = PAUSE_S
 
     def opened(self, state: OpenDocument, settings: Settings) -> None:
@@ -109,7 +112,7 @@ class Ahead:
         if state.anchor is None or not state.anchor.small or task is None or model is None or slices is None:
             return
         moved = why_moved(state.next_anchor, query.document.buffer, query.offset, window_for(model, settings))
-        if not moved and (agrees or slices.left <= SLICE):
+        if not moved and (agrees or slices.left <= self._slice):
             slices.pause = True
             slices.step = asyncio.get_running_loop().create_future()
             waited: set[Future] = {slices.step, task, overtaken}
@@ -198,13 +201,16 @@ class Ahead:
         slices = self._slices.setdefault(uri, Slices())
         slices.follow(planned.prompt.prompt)
         state.next_anchor = trial.anchor  # follows the edits that come meanwhile
-        size = SLICE
+        size = self._slice
         try:
             while slices.left:
                 end = slices.next_end(size)
-                if not await self._prefill(slices.ids[:end], uri, Priority.INTERACTIVE):
+                timing = await self._prefill(slices.ids[:end], uri, Priority.INTERACTIVE)
+                if timing is None:
                     return
-                slices.done, size = end, min(2 * size, MAX_SLICE)
+                if timing.evaluated >= SMALLEST and timing.prefill_ms > 0:
+                    self._tokens_per_ms += 0.3 * (timing.evaluated / timing.prefill_ms - self._tokens_per_ms)
+                slices.done, size = end, min(2 * size, LARGEST)
                 if slices.pause and slices.left:
                     return
             self._change_over(state, trial, settings, model)
@@ -238,15 +244,19 @@ class Ahead:
         if not why_moved(moved, buffer, min(state.cursor, buffer.length), window_for(model, settings)):
             state.take_over(trial, moved)
 
-    async def _prefill(self, prompt: tuple[int, ...], key: str, priority: Priority) -> bool:
-        """Evaluate a prompt; False if that was not possible."""
+    @property
+    def _slice(self) -> int:
+        """Tokens of a slice at the measured rate."""
+        return max(SMALLEST, min(LARGEST, int(SLICE_MS * self._tokens_per_ms)))
+
+    async def _prefill(self, prompt: tuple[int, ...], key: str, priority: Priority) -> EngineTiming | None:
+        """Evaluate a prompt; None if that was not possible."""
         engine = self._brain.engine
         if engine is None:
-            return False
+            return None
         request = CompletionRequest(prompt, key=key, max_tokens=0, priority=priority, time_limit_ms=60_000)
         try:
-            await engine.complete(request)
+            return (await engine.complete(request)).timing
         except LspCompleteError as error:
             logger.info("a prompt was not made ready: %s", type(error).__name__)
-            return False
-        return True
+            return None
