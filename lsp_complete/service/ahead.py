@@ -33,7 +33,7 @@ PAUSE_S = 1.5
 """Seconds without a key after which the context may be renewed."""
 SOFT_TAIL = 0.7
 """The anchor is moved in the background once the tail holds this share of its limit."""
-SLICE_MS = 220.0
+SLICE_MS = 250.0
 """Milliseconds that a slice of a full prompt is to take behind a small one: a key waits for no more."""
 SMALLEST, LARGEST = 16, 128
 """Tokens of a slice: at least, and at most, also while no key comes."""
