@@ -48,6 +48,17 @@ def check_native(probe: Probe, machine: Machine) -> list[Finding]:
     found = [
         Finding("ok", "llama.cpp", f"{probe.version}, {' and '.join(probe.backends) or 'CPU'}: {features}")
     ]
+    if not probe.repacked:
+        found.append(
+            Finding(
+                "warn",
+                "llama.cpp",
+                "the matrix instructions (AMX) of this build fault on this processor; the engine goes on without them, slower",
+                f"Its compiler was at fault. Build with GCC 13 or newer: CXX=g++-13 {REBUILD}\n"
+                "With an older one, from a clone of this project: "
+                f'CXXFLAGS="-include $PWD/scripts/amx-fix.h" {REBUILD}',
+            )
+        )
     unused = [
         flag
         for flag in machine.flags

@@ -28,7 +28,7 @@ TEXT = "def total(items: list[int]) -> int:\n    result = 0\n    for item in ite
 @dataclass(frozen=True, slots=True)
 class Probe:
     """What the child said. error: why there is no more than this, "" if nothing failed. version, backends, features,
-    gpu: as `NativeInfo`. speed: None if no model was run."""
+    gpu: as `NativeInfo`. speed: None if no model was run. repacked: False if this build's matrix instructions fault here."""
 
     error: str = ""
     version: str = ""
@@ -36,6 +36,7 @@ class Probe:
     features: tuple[str, ...] = ()
     gpu: bool = False
     speed: Speed | None = None
+    repacked: bool = True
 
 
 def run_probe(model_path: str = "", *, gpu_layers: int = 0, timeout: float = 180.0) -> Probe:
@@ -76,6 +77,7 @@ def read_answer(output: str, errors: str, code: int) -> Probe:
         features=_words(values.get("features")),
         gpu=values.get("gpu") is True,
         speed=Speed(**speed) if isinstance(speed, dict) else None,
+        repacked=values.get("repacked") is not False,
     )
 
 
@@ -101,15 +103,15 @@ def _child() -> int:
 
         print(json.dumps(asdict(native_info())), flush=True)
         if request["model_path"]:
-            speed = _measure(str(request["model_path"]), int(request["gpu_layers"]))
-            print(json.dumps({"speed": asdict(speed)}), flush=True)
+            speed, repacked = _measure(str(request["model_path"]), int(request["gpu_layers"]))
+            print(json.dumps({"speed": asdict(speed), "repacked": repacked}), flush=True)
     except Exception as error:  # the parent shows it
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
         return 1
     return 0
 
 
-def _measure(path: str, gpu_layers: int) -> Speed:
+def _measure(path: str, gpu_layers: int) -> tuple[Speed, bool]:
     from lsp_complete.engine.backend import Segment, Status
     from lsp_complete.engine.llama import load
     from lsp_complete.engine.options import EngineOptions
@@ -132,7 +134,7 @@ def _measure(path: str, gpu_layers: int) -> Speed:
         times = sorted(run(place + step, 1) for step in range(DECODED))
         prefill, decode = CHUNK / best, times[DECODED // 4] * 1e3
         info = backend.info
-        return Speed(prefill, decode, info.size_bytes, info.parameters, default_threads())
+        return Speed(prefill, decode, info.size_bytes, info.parameters, default_threads()), backend.repacked
     finally:
         backend.close()
 

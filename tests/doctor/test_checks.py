@@ -143,3 +143,10 @@ def test_what_the_child_printed_is_read_and_noise_is_not() -> None:
     assert read_answer(output, "", 0) == Probe("", "1", ("CPU",), ("AVX",), True, Speed(1, 2, 3, 4))
     assert read_answer('{"error": "X: y"}', "trace", 1).error == "X: y"
     assert read_answer('{"version": "1"}', "", -11).error == "the process was ended by SIGSEGV"
+
+
+def test_matrix_instructions_that_fault_are_told_with_a_remedy() -> None:
+    found = [f for f in checks.check_native(replace(PROBE, repacked=False), MACHINE) if "AMX" in f.text]
+    assert [f.level for f in found] == ["warn"] and "amx-fix.h" in found[0].remedy
+    assert not [f for f in checks.check_native(PROBE, MACHINE) if "AMX" in f.text]
+    assert not read_answer('{"version": "1", "repacked": false}\n', "", 0).repacked
