@@ -147,7 +147,19 @@ def run_quality(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _add_documents(benches: Any) -> None:
-    parser = benches.add_parser("documents", help="edits, tokens and positions of large documents")
+    parser = benches.add_parser("documents", help="edits, tokens, positions and outlines of documents")
+    parser.add_argument(
+        "--sections", nargs="+", choices=("edits", "huge", "outlines", "outline-quality"), metavar="NAME", default=None,
+        help="edits, huge, outlines (these by default) and outline-quality, which asks a model for some nine minutes",
+    )  # fmt: skip
+    parser.add_argument(
+        "--outline-quality", action="store_true", help="also compare lines completed with an outline and with the whole file"
+    )
+    parser.add_argument("--model", default="", metavar="NAME", help="catalogue name or GGUF file (default: the smallest)")
+    parser.add_argument("--points", type=int, default=50, metavar="N", help="lines to complete (default 50)")
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="keep every answer as JSON lines, and go on from what is there"
+    )
     _common(parser)
     parser.set_defaults(run=_guarded(run_documents))
 
@@ -156,8 +168,13 @@ def run_documents(arguments: argparse.Namespace) -> dict[str, Any]:
     """The document benchmark's result."""
     from . import bench_documents
 
+    sections = arguments.sections or list(bench_documents.QUICK)
+    if arguments.outline_quality and "outline-quality" not in sections:
+        sections.append("outline-quality")
+    arguments.sections = sections
     result = bench_documents.run(arguments)
-    return envelope("documents", result, model="none", settings={}, seed=arguments.seed)
+    model = result.get("outline_quality", {}).pop("model", "none")
+    return envelope("documents", result, model=model, settings={"sections": sections}, seed=arguments.seed)
 
 
 def _add_speculation(benches: Any) -> None:

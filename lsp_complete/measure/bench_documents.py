@@ -7,7 +7,7 @@ whole tokenization), and compared as ratios in the same run.
 
 Rules:
 - Figures come in sections; a section is a function from options to figures, listed in SECTIONS. Sections check as
-  they go: a wrong id ends the benchmark.
+  they go: a wrong id ends the benchmark. `outline-quality` asks a model, takes minutes, and runs only when named.
 - `tokens_reused` is the share of the document's tokens that a key leaves as they are; `window_tokens_reused` the share of the
   ids it reads that were there already (a window holds few spans, so the edited one weighs more).
 - Times in milliseconds. Thresholds are not judged here.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import gc
 import random
+import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterator
@@ -26,13 +27,13 @@ from typing import Any
 
 from ..engine.vocab import load_vocab
 from ..errors import ModelError
-from ..models.installed import list_installed
+from ..models.installed import list_installed, resolve
 from ..text.document import Document
 from ..text.edits import Change
 from ..text.positions import Encoding, units
 from ..text.tokenizer import Tokenizer
 from ..text.tokens import TokenTable
-from . import bench_outline
+from . import bench_outline, bench_outline_quality
 from .statistics import percentile, ratio
 
 WINDOW = (40, 15)
@@ -55,10 +56,13 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DocumentOptions:
-    """tokenizer: whose ids to make. seed: of the typist."""
+    """tokenizer: whose ids to make. seed: of the typist. model, points, save: of `outline-quality` (see there)."""
 
     tokenizer: Tokenizer
     seed: int = 1
+    model: Path = Path()
+    points: int = bench_outline_quality.POINTS
+    save: Path | None = None
 
 
 def source_text(lines: int) -> str:
@@ -215,11 +219,48 @@ def outline_figures(options: DocumentOptions) -> Figures:
     return bench_outline.run(bench_outline.OutlineOptions(lambda text: len(count.tokenize(text)), options.seed))
 
 
-SECTIONS: tuple[Callable[[DocumentOptions], Figures], ...] = (edit_figures, huge_figures, outline_figures)
+def quality_figures(options: DocumentOptions) -> Figures:
+    """Lines completed with an outline as context and with the whole file (`bench_outline_quality`): some nine minutes."""
+    files = [(file.path.name, file.grammar, file.text) for file in bench_outline.corpus()]
+    found = bench_outline_quality.run(
+        options.model, files, _say, count=options.points, seed=options.seed, save=options.save
+    )
+    return {"outline_quality": found}
+
+
+SECTIONS: dict[str, Callable[[DocumentOptions], Figures]] = {
+    "edits": edit_figures,
+    "huge": huge_figures,
+    "outlines": outline_figures,
+    "outline-quality": quality_figures,
+}
+QUICK = ("edits", "huge", "outlines")
+"""What runs unless asked otherwise: seconds, and no weights are loaded."""
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def run(options: Any) -> Figures:
-    """All sections' figures. options: the parsed command line (`seed`). Raises ModelError if no model is installed."""
+    """The figures of the sections asked for. options: the parsed command line (`seed`, `sections`, `model`, `points`, `save`).
+    Raises ModelError if no model is installed."""
+    wanted = getattr(options, "model", "")
+    path = resolve(wanted) if wanted else _smallest()
+    chosen = DocumentOptions(
+        load_vocab(str(path)),
+        getattr(options, "seed", 1),
+        path,
+        getattr(options, "points", bench_outline_quality.POINTS),
+        getattr(options, "save", None),
+    )
+    figures: Figures = {"vocabulary": path.name}
+    for name in getattr(options, "sections", None) or QUICK:
+        figures |= SECTIONS[name](chosen)
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in figures.items()}
+
+
+def _smallest() -> Path:
     models = sorted(
         (item for item in list_installed() if item.state != "damaged"), key=lambda item: item.size
     )
@@ -227,8 +268,4 @@ def run(options: Any) -> Figures:
         raise ModelError(
             "no model is installed, so there is no vocabulary to measure with; run `lsp-complete models pull`"
         )
-    chosen = DocumentOptions(load_vocab(str(models[0].path)), getattr(options, "seed", 1))
-    figures: Figures = {"vocabulary": models[0].path.name}
-    for section in SECTIONS:
-        figures |= section(chosen)
-    return {name: round(value, 4) if isinstance(value, float) else value for name, value in figures.items()}
+    return models[0].path

@@ -92,13 +92,16 @@ class OutlineOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class SourceFile:
+    """A file at hand, its line ends as they are."""
+
     path: Path
     grammar: Grammar
     text: str
 
 
-def _corpus(options: OutlineOptions) -> list[_File]:
+def corpus(options: OutlineOptions = OutlineOptions()) -> list[SourceFile]:
+    """The files to measure on, fetched if need be. Raises DownloadError."""
     paths: list[tuple[Path, str]] = [(path, "") for path in options.files]
     if not paths:
         for name, inner in FILES:
@@ -110,7 +113,7 @@ def _corpus(options: OutlineOptions) -> list[_File]:
         facts = language_for(language, path.name)
         grammar = load(facts) if facts is not None else None
         if grammar is not None:
-            found.append(_File(path, grammar, path.read_bytes().decode("utf-8", "replace")))
+            found.append(SourceFile(path, grammar, path.read_bytes().decode("utf-8", "replace")))
     return found
 
 
@@ -133,7 +136,7 @@ def _typed(document: Document, keys: str, seed: int) -> Iterator[tuple[Document,
             yield document, edits
 
 
-def _first(file: _File, text: str) -> tuple[Document, SyntaxTree, Outline]:
+def _first(file: SourceFile, text: str) -> tuple[Document, SyntaxTree, Outline]:
     document = Document.open(file.path.as_uri(), file.grammar.facts.key, 0, text)
     tree = parse(file.grammar, document.buffer)
     if tree is None:
@@ -141,7 +144,7 @@ def _first(file: _File, text: str) -> tuple[Document, SyntaxTree, Outline]:
     return document, tree, outline_of(tree)
 
 
-def _type_into(file: _File, text: str, seed: int) -> tuple[list[float], list[float], list[float]]:
+def _type_into(file: SourceFile, text: str, seed: int) -> tuple[list[float], list[float], list[float]]:
     """Milliseconds on the event loop, until the outline is there, and from scratch (every tenth key)."""
     document, tree, raw = _first(file, text)
     kept, clock = raw, time.perf_counter
@@ -172,7 +175,7 @@ def _type_into(file: _File, text: str, seed: int) -> tuple[list[float], list[flo
     return moving, outlined, scratch
 
 
-def edit_figures(files: Sequence[_File], seed: int) -> Figures:
+def edit_figures(files: Sequence[SourceFile], seed: int) -> Figures:
     """The outline after each key in files of 300–500 lines, and in one of 10,000 lines."""
     moving: list[float] = []
     outlined: list[float] = []
@@ -202,7 +205,7 @@ def edit_figures(files: Sequence[_File], seed: int) -> Figures:
     }
 
 
-def cache_figures(files: Sequence[_File]) -> Figures:
+def cache_figures(files: Sequence[SourceFile]) -> Figures:
     """Outlines of files that were seen before: from memory, from disk after a restart, and made."""
     made: list[float] = []
     memory: list[float] = []
@@ -240,7 +243,7 @@ def cache_figures(files: Sequence[_File]) -> Figures:
     }
 
 
-def size_figures(files: Sequence[_File], count: Callable[[str], int] | None) -> Figures:
+def size_figures(files: Sequence[SourceFile], count: Callable[[str], int] | None) -> Figures:
     """How much of a file is left at "signature only outside the cursor's function", the cursor in each function in turn."""
     measure = count or len
     per_file: Figures = {}
@@ -275,7 +278,7 @@ def run(options: Any) -> Figures:
         if isinstance(options, OutlineOptions)
         else OutlineOptions(_counter(), getattr(options, "seed", 1))
     )
-    files = _corpus(chosen)
+    files = corpus(chosen)
     figures = {
         **edit_figures(files, chosen.seed),
         **cache_figures(files),
