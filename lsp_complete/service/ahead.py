@@ -34,7 +34,11 @@ PAUSE_S = 1.5
 SOFT_TAIL = 0.7
 """The anchor is moved in the background once the tail holds this share of its limit."""
 SLICE_MS = 250.0
-"""Milliseconds that a slice of a full prompt is to take behind a small one: a key waits for no more."""
+"""Milliseconds that a slice of a full prompt is to take behind a small one."""
+WAIT_MS = 4000.0
+"""A key may wait for a full prompt that is expected to be ready within this time; on a slower machine it waits for a slice."""
+SMALL_KEYS = 3
+"""Keys at one place that the small prompt answers although they contradict what was suggested; the next one waits."""
 SMALLEST, LARGEST = 16, 128
 """Tokens of a slice: at least, and at most, also while no key comes."""
 
@@ -42,10 +46,12 @@ SMALLEST, LARGEST = 16, 128
 @dataclass(slots=True)
 class Slices:
     """A full prompt on its way behind a small one. ids: the prompt; done: tokens of it that are evaluated, also by the
-    tasks before this one; pause: end after the slice that is being evaluated; step: resolved by its end."""
+    tasks before this one; keys: that did not wait for it; pause: end after the slice that is being evaluated; step: resolved
+    by its end."""
 
     ids: tuple[int, ...] = ()
     done: int = 0
+    keys: int = 0
     pause: bool = False
     step: asyncio.Future[None] | None = None
 
@@ -60,6 +66,7 @@ class Slices:
             if mine != theirs:
                 break
             same += 1
+        self.keys = self.keys if self.ids[:SMALLEST] == ids[:SMALLEST] else 0
         self.ids, self.done, self.pause = ids, same, False
 
     def next_end(self, size: int) -> int:
@@ -104,21 +111,24 @@ class Ahead:
     async def full_prompt(
         self, state: OpenDocument, query: Query, settings: Settings, overtaken: Future, *, agrees: bool
     ) -> None:
-        """Behind a small answer the full prompt is being evaluated: make way for this key. A key that agrees with what was
-        suggested (its answer is verified in one batch) first waits for the slice under way, so that the full prompt gets
-        done however the keys come; so does every key if little is left. Any other key stops the slice."""
+        """Behind a small answer the full prompt is being evaluated. A key that agrees with what was suggested needs no other
+        answer soon and waits for it; so does one after several that contradicted, since small answers do not help here. Else
+        the evaluation makes way and the small prompt answers at once. What takes too long is waited for by the slice."""
         uri = state.document.uri
         task, model, slices = self._tasks.get(uri), self._brain.model, self._slices.get(uri)
         if state.anchor is None or not state.anchor.small or task is None or model is None or slices is None:
             return
         moved = why_moved(state.next_anchor, query.document.buffer, query.offset, window_for(model, settings))
-        if not moved and (agrees or slices.left <= self._slice):
+        if moved or not (agrees or slices.keys >= SMALL_KEYS or slices.left <= self._slice):
+            slices.keys += 1
+            task.cancel()
+            return
+        waited: set[Future] = {task, overtaken}
+        if slices.left > WAIT_MS * self._tokens_per_ms:
             slices.pause = True
             slices.step = asyncio.get_running_loop().create_future()
-            waited: set[Future] = {slices.step, task, overtaken}
-            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-        elif not task.done():
-            task.cancel()
+            waited.add(slices.step)
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
 
     def answered(self, state: OpenDocument, _query: Query, _answer: Answer, settings: Settings) -> None:
         """Behind an answer: move an anchor whose tail has grown long, while the old prompt still serves."""

@@ -327,63 +327,114 @@ async def test_opening_makes_the_prompt_ready_at_background_priority() -> None:
         assert engine.requests[-1].prompt == warm.prompt
 
 
-async def test_behind_a_small_answer_keys_wait_for_a_slice_at_most() -> None:
-    """A key that agrees with the suggestion lets the slice under way end first; any other stops it and is answered at once.
-    Either way the full prompt goes on from where it was."""
-    from lsp_complete.engine.api import Completion, CompletionRequest, EngineTiming
-    from lsp_complete.errors import PromptCold
+LONG = "".join(f"line_{n} = {n}\n" for n in range(60)) + "last = \n" + "".join(f"below_{n} = 1\n" for n in range(9))
 
-    text = "".join(f"line_{n} = {n}\n" for n in range(60)) + "last = \n" + "".join(f"below_{n} = 1\n" for n in range(9))
 
-    def script(request: CompletionRequest) -> bytes | Completion:
-        if request.evaluate_limit:
-            raise PromptCold("cold")
-        return b"one + two" if request.max_tokens else Completion((), EngineTiming())
+class Cold(ScriptedEngine):
+    """Refuses full prompts as cold; evaluates them on request. The test holds what it wants to."""
 
-    def slices() -> list[int]:
-        return [n for n, r in enumerate(engine.requests) if not r.max_tokens and r.key == URI]
+    def __init__(self) -> None:
+        from lsp_complete.engine.api import Completion, CompletionRequest, EngineTiming
+        from lsp_complete.errors import PromptCold
 
-    settings = {"prefetch": "light", "suggest": {"typed_through": False}}
-    async with session(ScriptedEngine(script), {"settings": settings}) as (client, server, engine):
-        client.open(URI, "python", text)
-        await ready(client, server)
-        engine.hold = True
-        asking = asyncio.ensure_future(client.inline(URI, Position(60, 7)))
-        await engine.wait_for(lambda: bool(engine.requests) and engine.requests[-1].evaluate_limit > 0)
-        engine.release()
-        await engine.wait_for(lambda: engine.calls[-1].request.key.endswith("#small"))
-        engine.release()
-        await asking
-        await engine.wait_for(lambda: bool(slices()) and engine.calls[-1].outcome == "running")
-        first = slices()[-1]
+        def script(request: CompletionRequest) -> bytes | Completion:
+            if request.evaluate_limit and request.prompt not in self.warm:
+                raise PromptCold("cold")
+            self.warm.add(request.prompt)
+            return b"one + two" if request.max_tokens else Completion((), EngineTiming())
 
-        client.change(URI, [Edit(Position(60, 7), Position(60, 7), "o")])  # agrees
-        agreeing = asyncio.ensure_future(client.inline(URI, Position(60, 8)))
+        self.warm: set[tuple[int, ...]] = set()
+        super().__init__(script)
+
+    def slices(self) -> list[int]:
+        return [n for n, r in enumerate(self.requests) if not r.max_tokens and r.key == URI]
+
+    async def next_slice(self, after: int) -> int:
+        await self.wait_for(lambda: bool(self.slices()) and self.slices()[-1] > after)
+        return self.slices()[-1]
+
+    async def small(self) -> None:
+        """Let the small prompt's request that comes next end."""
+        await self.wait_for(lambda: self.calls[-1].request.key.endswith("#small") and self.calls[-1].outcome == "running")
+        self.release()
+
+
+async def first_answer(client: LspClient, server: Any, engine: Cold) -> int:
+    """Open, ask in the cold place; gives the number of the first slice, which is held."""
+    client.open(URI, "python", LONG)
+    await ready(client, server)
+    engine.hold = True
+    asking = asyncio.ensure_future(client.inline(URI, Position(60, 7)))
+    await engine.wait_for(lambda: bool(engine.requests) and engine.requests[-1].evaluate_limit > 0)
+    engine.release()
+    await engine.small()
+    await asking
+    return await engine.next_slice(0)
+
+
+def press(client: LspClient, column: int, text: str) -> asyncio.Future[Any]:
+    here = Position(60, column)
+    client.change(URI, [Edit(here, here, text)])
+    return asyncio.ensure_future(client.inline(URI, Position(60, column + 1)))
+
+
+COLD_SETTINGS = {"settings": {"prefetch": "light", "suggest": {"typed_through": False}}}
+
+
+async def test_a_key_that_contradicts_is_answered_at_once_and_one_that_agrees_by_the_full_prompt() -> None:
+    async with session(Cold(), COLD_SETTINGS) as (client, server, engine):
+        first = await first_answer(client, server, engine)
+        other = press(client, 7, "x")
+        await engine.small()
+        assert engine.calls[first].outcome == "cancelled"
+        await other
+        second = await engine.next_slice(first)
+        assert engine.requests[second].prompt == engine.requests[first].prompt
+
+        agreeing = press(client, 8, "o")  # of the answer that was given after the x
         await client.request("workspace/executeCommand", {"command": "lsp-complete.stats", "arguments": []})
-        assert engine.calls[first].outcome == "running" and len(engine.calls) == first + 1
+        assert engine.calls[-1] is engine.calls[second] and engine.calls[second].outcome == "running"
+        engine.release(second)
+        third = await engine.next_slice(second)
+        one, two = engine.requests[second].prompt, engine.requests[third].prompt
+        assert two[: len(one)] == one and len(two) >= 2 * len(one)
+        engine.hold = False
+        engine.release(third)
+        answer = await agreeing
+        assert answer.items and not server.service.documents.get(URI).anchor.small
+        assert len(engine.requests[-1].prompt) > len(two) and engine.requests[-1].key == URI
+
+
+async def test_after_some_keys_that_contradict_the_full_prompt_is_waited_for() -> None:
+    async with session(Cold(), COLD_SETTINGS) as (client, server, engine):
+        last = await first_answer(client, server, engine)
+        for n in range(3):
+            other = press(client, 7 + n, "x")
+            await engine.small()
+            await other
+            last = await engine.next_slice(last)
+        fourth = press(client, 10, "x")
+        await client.request("workspace/executeCommand", {"command": "lsp-complete.stats", "arguments": []})
+        assert engine.calls[last].outcome == "running"
+        engine.hold = False
+        engine.release(last)
+        await fourth
+        assert engine.requests[-1].key == URI and not server.service.documents.get(URI).anchor.small
+
+
+async def test_where_the_full_prompt_takes_long_a_key_waits_for_a_slice_only() -> None:
+    async with session(Cold(), COLD_SETTINGS) as (client, server, engine):
+        server.service._ahead._tokens_per_ms = 0.001
+        first = await first_answer(client, server, engine)
+        agreeing = press(client, 7, "o")
+        await client.request("workspace/executeCommand", {"command": "lsp-complete.stats", "arguments": []})
+        assert engine.calls[first].outcome == "running"
         engine.release(first)
-        await engine.wait_for(lambda: len(engine.calls) == first + 2)
-        assert engine.calls[first].outcome == "done" and engine.requests[-1].key.endswith("#small")
-        engine.release()
+        await engine.small()
         await agreeing
-        await engine.wait_for(lambda: slices()[-1] > first)
-        second = slices()[-1]
+        second = await engine.next_slice(first)
         one, two = engine.requests[first].prompt, engine.requests[second].prompt
         assert two[: len(one)] == one and len(two) > len(one)
-
-        client.change(URI, [Edit(Position(60, 8), Position(60, 8), "x")])  # contradicts
-        other = asyncio.ensure_future(client.inline(URI, Position(60, 9)))
-        await engine.wait_for(lambda: len(engine.calls) == second + 2)
-        assert engine.calls[second].outcome == "cancelled" and engine.requests[-1].key.endswith("#small")
-        engine.release()
-        await other
-        await engine.wait_for(lambda: slices()[-1] > second)
-        assert engine.requests[slices()[-1]].prompt == two
-        engine.hold = False
-        for n in slices():
-            engine.release(n)
-        while server.service.documents.get(URI).anchor.small:  # noqa: ASYNC110
-            await asyncio.sleep(0)
 
 
 async def test_a_cold_place_is_answered_from_a_small_prompt_and_the_full_one_is_built_behind() -> None:
