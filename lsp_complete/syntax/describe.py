@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import islice
 
 import tree_sitter
 
@@ -19,6 +20,8 @@ from lsp_complete.syntax.passage import Passage
 from lsp_complete.syntax.prose import first_sentence
 
 MAX_SIGNATURE = 600
+MAX_CALLS = 1_000
+"""Different names called in one function that are kept."""
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
@@ -72,8 +75,9 @@ def describe(
     body_line = body_line if body_start < body_end else end_line
     if body_start >= body_end:
         body_start = body_end = item.end
-    span = Span(
-        item.start, item.end, item.name.start_byte // BYTES if item.name is not None else item.start,
+    name_start = item.name.start_byte // BYTES if item.name is not None else item.start
+    span = Span(  # a name that is missing may stand behind the blanks that were cut off
+        item.start, item.end, min(name_start, item.end),
         body_start, body_end, first_line, end_line, body_line,
     )  # fmt: skip
     outer = [node.name for node in around if node.name]
@@ -137,7 +141,7 @@ def _split_name(text: str, facts: LanguageFacts) -> tuple[str, str]:
 def _called(calls: list[tuple[int, str]], item: Item) -> tuple[str, ...]:
     low = bisect_left(calls, (item.start, ""))
     high = bisect_left(calls, (item.end, ""))
-    return tuple(dict.fromkeys(name for _, name in calls[low:high]))
+    return tuple(islice(dict.fromkeys(name for _, name in calls[low:high]), MAX_CALLS))
 
 
 def _signature(item: Item, span: Span, passage: Passage) -> str:

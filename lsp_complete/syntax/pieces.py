@@ -19,7 +19,7 @@ MAX_LINE = 160
 SHORT_BODY = 48
 _MAX_NAMES = 12
 _MAX_GAP, _MAX_GAP_LINES = 400, 24
-_CLOSERS = ")]}>;,"
+_CLOSERS, _OPENERS = ")]}>;,", "([{:"
 
 
 def split(text: str) -> list[str]:
@@ -152,30 +152,58 @@ def base_indent(buffer: TextBuffer, nodes: Sequence[OutlineNode], nested: bool) 
 
 
 def gap(
-    buffer: TextBuffer, first: int, end: int, base: int, focus: tuple[int, int], pending: list[str]
+    buffer: TextBuffer, first: int, end: int, base: int, focus: tuple[int, int], pending: list[int], inner: int = 0
 ) -> list[str]:
-    """Of the lines first … end-1, which belong to no node: those in focus, and the first line of each statement.
+    """Of the lines first … end-1, which belong to no node: those in focus, the first line of each statement, and the lines that
+    open what the node behind the gap stands in.
 
-    pending: brackets that earlier gaps of the same block left open around nodes; a line that closes one is written too.
+    inner: columns at which that node begins (0 if none follows). pending: columns of lines that earlier gaps of the same block
+    left open around nodes; the line that closes one is written too.
     """
+    around = _openers(buffer, first, end, base, inner)
+    last = min(end, first + _MAX_GAP) if focus[0] < 0 else end
     made: list[str] = []
-    for line in range(first, min(end, first + _MAX_GAP)) if focus[0] < 0 else range(first, end):
+    for line in [*range(first, last), *(far for far in around if far >= last)]:
         text = buffer.line_content(line).rstrip()
-        if focus[0] <= line <= focus[1]:
-            made.append(text)
-            continue
-        if not text or indent_width(text) > base or len(made) > _MAX_GAP_LINES:
-            continue
-        if text.lstrip()[0] in _CLOSERS:
-            if pending:
+        indent, shown = indent_width(text), focus[0] <= line <= focus[1]
+        if line in around:
+            pending.append(indent)
+            opened = shown or _follows(buffer, line + 1, {*around, end})
+            made.append(text if opened else f"{text} ...")
+        elif text and text.lstrip()[0] in _CLOSERS and pending and indent <= pending[-1]:
+            while pending and indent <= pending[-1]:
                 pending.pop()
-                made.append(text)
-            continue
-        below = buffer.line_content(line + 1)
-        deeper = bool(below.strip()) and indent_width(below) > indent_width(text)
-        if deeper and line + 1 >= end and text[-1] in "([{":
-            pending.append(text[-1])
-        made.append(cut(f"{text} ...") if deeper and line + 1 < end else cut(text))
+            made.append(text)
+        elif shown:
+            made.append(text)
+        elif text and text.lstrip()[0] not in _CLOSERS and indent <= base and len(made) <= _MAX_GAP_LINES:
+            below = buffer.line_content(line + 1)
+            deeper = bool(below.strip()) and indent_width(below) > indent
+            made.append(cut(f"{text} ...") if deeper and line + 1 < end else cut(text))
     while made and not made[-1].strip():
         made.pop()
     return made
+
+
+def _openers(buffer: TextBuffer, first: int, end: int, base: int, inner: int) -> list[int]:
+    """Lines of a gap that open a block around the node behind it, outermost first: each ends in an opener and is indented less
+    than the next one."""
+    found: list[int] = []
+    width = inner
+    for line in range(end - 1, max(first, end - _MAX_GAP) - 1, -1):
+        text = buffer.line_content(line).rstrip()
+        if width <= base:
+            break
+        if text and indent_width(text) < width:
+            width = indent_width(text)
+            if text[-1] in _OPENERS:
+                found.append(line)
+    return found[::-1]
+
+
+def _follows(buffer: TextBuffer, line: int, lines: set[int]) -> bool:
+    """Whether the next line that is not blank, from `line` on, is one of `lines`."""
+    last = max(lines)
+    while line < last and not buffer.line_content(line).strip():
+        line += 1
+    return line in lines

@@ -20,6 +20,7 @@ from enum import IntEnum
 
 from lsp_complete.syntax import pieces
 from lsp_complete.syntax.languages import LanguageFacts, all_languages
+from lsp_complete.syntax.lines import indent_width
 from lsp_complete.syntax.nodes import Outline, OutlineNode, children
 from lsp_complete.text.buffer import TextBuffer
 
@@ -113,13 +114,14 @@ def _inside(page: _Page, parent: int) -> list[str]:
     """Lines of what is directly inside `parent`; runs of placeholders are joined."""
     made: list[str] = []
     hidden: list[OutlineNode] = []
-    pending: list[str] = []
+    pending: list[int] = []
     at, end = _line_range(page, parent)
     inner = list(children(page.outline.nodes, parent))
     base = pieces.base_indent(page.buffer, [page.outline.nodes[index] for index in inner], parent >= 0)
     for index in inner:
         node = page.outline.nodes[index]
-        made += pieces.gap(page.buffer, at, node.span.first_line, base, page.focus, pending)
+        column = indent_width(page.buffer.line(node.span.first_line))
+        made += pieces.gap(page.buffer, at, node.span.first_line, base, page.focus, pending, column)
         at = max(at, node.span.last_line + 1)
         if page.level(index) is Level.PLACEHOLDER and not _shows_inside(page, index):
             hidden.append(node)

@@ -116,6 +116,60 @@ def test_what_an_unfinished_call_hides_is_kept() -> None:
     check(merged, following.buffer.length)
 
 
+WRAPPED = """\
+export class Desk {
+  open(order) {
+    if (order.late) {
+      this.warn(order);
+    }
+    const lines = order.lines.map((line) => line.price);
+    return this.total(lines);
+  }
+
+  total(prices) {
+    return prices.reduce((sum, price) => sum + price, 0);
+  }
+
+  warn(order) {
+    console.warn(order.number);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("deleted", ["if (order.late) {", "{\n  open(order) {", ") => line.price);"])
+def test_a_bracket_that_is_missing_moves_no_other_definition(deleted: str) -> None:
+    """The parser ends everything around it one bracket early, down to the end of the file, where one is left over."""
+    current = document(WRAPPED, "javascript")
+    before = outline_of(tree_of("javascript", WRAPPED))
+    at = WRAPPED.index(deleted) + len(deleted) - 1 if deleted.endswith("{") else WRAPPED.index(deleted)
+    points = (current.buffer.position(at), current.buffer.position(at + 1))
+    following, edits = current.apply([Change(points, "")], Encoding.UTF32, 2)
+    fresh = outline_of(tree_of("javascript", following.buffer.text()))
+    assert fresh.broken
+    merged = merge_last_good(shifted(before, edits), fresh, following.buffer)
+    check(merged, following.buffer.length)
+    named = {(node.kind, node.qualified, node.span) for node in merged.nodes}
+    assert named >= {(node.kind, node.qualified, node.span) for node in shifted(before, edits).nodes}
+
+
+def test_a_missing_name_stands_inside_its_node() -> None:
+    text = "package/* a\nclass C { }\n"
+    check(outline_of(tree_of("scala", text)), len(text))
+
+
+def test_calls_in_the_making_are_known() -> None:
+    text = WRAPPED.replace("    return this.total(lines);", "    return this.total(fresh(lines);")
+    before, fresh = outline_of(tree_of("javascript", WRAPPED)), outline_of(tree_of("javascript", text))
+    at = WRAPPED.index("lines);")
+    following, edits = document(WRAPPED, "javascript").apply(
+        [Change((document(WRAPPED).buffer.position(at),) * 2, "fresh(")], Encoding.UTF32, 2
+    )
+    merged = merge_last_good(shifted(before, edits), fresh, following.buffer)
+    assert following.buffer.text() == text and fresh.broken
+    assert {"fresh", "total", "map", "warn"} <= set(merged.named("open")[0].calls)
+
+
 def test_an_open_string_hides_nothing_below() -> None:
     text = SAMPLES["python"]
     current = document(text)

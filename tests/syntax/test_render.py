@@ -93,3 +93,47 @@ def test_a_cursor_in_module_level_code_sees_its_surroundings() -> None:
     shown = render(outline, buffer, focus=(line - 1, line + 1))
     assert "  response.json(priceOf(request.query.line));" in shown
     assert "constructor(number, lines) { ... }" in shown
+
+
+BLOCKS = """\
+'use strict';
+{
+    const $ = jquery;
+    report($, "ready");
+
+    window.Filter = {
+        init: function(field) {
+            field.focus();
+            field.dataset.ready = "yes, it is ready now";
+        },
+        keys: function(event) {
+            if (event.which === 13) {
+                event.preventDefault();
+            }
+            return event.which !== 13;
+        }
+    };
+
+    window.addEventListener('load', function(event) {
+        console.log(event);
+    });
+}
+done({
+    a: 1
+});
+"""
+
+
+def test_what_opens_around_definitions_is_shown_and_closed() -> None:
+    shown = render(outline_of(tree_of("javascript", BLOCKS)), TextBuffer.from_text(BLOCKS))
+    assert shown == """\
+'use strict';
+{
+    const $ = jquery;
+    window.Filter = {
+        init: function(field) { ... },
+        keys: function(event) { ... }
+    };
+}
+done({ ...
+"""
