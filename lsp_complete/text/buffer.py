@@ -18,7 +18,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from lsp_complete.text.positions import content
 
@@ -54,21 +54,37 @@ def line_starts(text: str) -> list[int]:
 
 
 def _chunks(text: str) -> list[Chunk]:
-    """Cut whole lines into chunks of at most CHUNK_LINES lines and about CHUNK_CHARS characters (a longer line is a
-    chunk of its own)."""
-    starts = line_starts(text)
+    """Cut whole lines into chunks of at most CHUNK_LINES lines and CHUNK_CHARS characters (a longer line is a chunk of its
+    own). Chunk by chunk, so that a file of many short lines needs no list of all of them."""
     made: list[Chunk] = []
-    first = 0
-    while first < len(starts):
-        begin = starts[first]
-        last = max(bisect_right(starts, begin + CHUNK_CHARS) - 1, first + 1)
-        last = min(last, first + CHUNK_LINES)
-        if begin + CHUNK_CHARS >= len(text) and len(starts) - first <= CHUNK_LINES:
-            last = len(starts)
-        end = starts[last] if last < len(starts) else len(text)
-        made.append(Chunk(text[begin:end], tuple(start - begin for start in starts[first:last])))
-        first = last
+    begin, size = 0, len(text)
+    while begin < size:
+        stop = min(begin + CHUNK_CHARS, size)
+        starts = _starts_between(text, begin, stop, CHUNK_LINES + 1)
+        if len(starts) > CHUNK_LINES or (stop < size and len(starts) > 1):
+            end = begin + starts.pop()  # the line after the last that fits, or that may go on beyond `stop`
+        elif stop == size:
+            end = size
+        else:
+            ending = _LINE_END.search(text, stop - 1)
+            end = ending.end() if ending else size
+        made.append(Chunk(text[begin:end], tuple(starts)))
+        begin = end
     return made
+
+
+def _starts_between(text: str, begin: int, stop: int, most: int) -> list[int]:
+    """Where lines begin before `stop`, as offsets from `begin` (a line's start), at most `most`."""
+    starts = [0]
+    if text.find("\r", begin, stop) >= 0:
+        ends = (match.end() for match in _LINE_END.finditer(text, begin, stop))
+        starts += (end - begin for end in islice(ends, most) if end < stop)
+        return starts[:most]
+    at = text.find("\n", begin, stop) + 1
+    while 0 < at < stop and len(starts) < most:
+        starts.append(at - begin)
+        at = text.find("\n", at, stop) + 1
+    return starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

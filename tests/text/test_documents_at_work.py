@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -85,6 +86,50 @@ def test_a_huge_line_is_read_in_windows() -> None:
         table.update(old.buffer, document.buffer, edits)
         assert table.ids(999_000, 1_001_000) == Letters().tokenize(document.buffer.slice(999_000, 1_001_000))
     assert letters.asked == 5 * 2000
+
+
+def test_a_file_of_50_mb_costs_a_key_what_a_small_one_does() -> None:
+    """Work and memory are counted, not timed: chunks made anew, characters tokenized, bytes allocated."""
+    letters = Letters()
+    document = Document.open("file:///a", "x", 1, "    some line = of(code, that, is, like, others)\n" * 1_020_000)
+    assert document.buffer.length > 49_000_000
+    table = TokenTable(letters, document.buffer)
+    letters.asked = 0
+    tracemalloc.start()
+    for key in range(6):
+        old, line = document, 170_000 * key
+        document, edits = old.apply([Change(((line, 4), (line, 4)), "x")], Encoding.UTF16, 2)
+        table.update(old.buffer, document.buffer, edits)
+        at = edits[0].new_end
+        assert table.ids(at - 2000, at + 1000) == list(document.buffer.slice(at - 2000, at + 1000).encode())
+        assert len({*map(id, document.buffer.chunks)} - {*map(id, old.buffer.chunks)}) <= 2
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert letters.asked <= 6 * 3000
+    assert most < 3_000_000
+
+
+def test_opening_takes_memory_in_proportion() -> None:
+    for line in ("x\n", "\n", "a = some(longer, line)\r\n", "é😀" * 30 + "\n"):
+        text = line * (400_000 // len(line))
+        tracemalloc.start()
+        buffer = Document.open("file:///a", "x", 1, text).buffer
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert buffer.length == len(text)
+        assert most < 25 * len(text), line
+
+
+def test_a_line_of_2_mb_in_every_unit() -> None:
+    """Positions in the middle of a huge line, in all encodings, and edits there."""
+    unit = "é😀x"
+    document = Document.open("file:///a", "x", 1, unit * 700_000)
+    for encoding, size in ((Encoding.UTF8, 7), (Encoding.UTF16, 4), (Encoding.UTF32, 3)):
+        at = (0, 350_000 * size)
+        after, (edit,) = document.apply([Change((at, at), "‸\n")], encoding, 2)
+        assert edit.start == 350_000 * 3
+        assert after.buffer.line_count == 2 and after.buffer.line(0).endswith("x‸\n")
+        assert after.buffer.length == document.buffer.length + 2
 
 
 def test_the_benchmarks_typist_is_repeatable_and_changes_what_it_says() -> None:

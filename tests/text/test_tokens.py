@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lsp_complete.engine.vocab import Vocab
+from lsp_complete.text import runs
 from lsp_complete.text.boundaries import rule_for
 from lsp_complete.text.buffer import TextBuffer
 from lsp_complete.text.document import Document
@@ -248,6 +249,38 @@ def test_parts_are_the_text_and_hold_no_long_run(before: str, count: int, unit: 
     assert "".join(found) == text
     assert all(unit * (MAX_RUN + 1) not in part for part in found)
     assert parts(text, "qwen2") == ([text] if text else [])
+
+
+SPLITTING = [
+    *("qwen2", "qwen35", "starcoder", "refact", "deepseek-coder", "llama-bpe", "command-r", "falcon", "gpt-2"),
+    *(f"{name}@llama-bpe" for name in ("tekken", "gpt-4o", "deepseek-v3", "mellum", "smollm")),
+]
+"""Families whose splitting is known."""
+WORDS = ["word", "Two", "x1", "é", "漢字", "=", "(", "):", "12345", " ", "  ", "\t", "'s", "don't", "_a", "a.b", "😀", "e\u0301", "日"]
+long_lines = st.builds(
+    lambda seed, count, ends: "".join(random.Random(seed).choices(WORDS, [8, *[1] * 8, 9, *[1] * 9], k=count)) + ends,
+    st.integers(0, 10**6), st.integers(500, 2500), st.sampled_from(["", "\n", "\r\nx = 1\n"]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPLITTING)
+@settings(relaxed, max_examples=6)
+@given(line=long_lines, prose=st.integers(0, 600), digits=st.integers(0, 3100), most=st.sampled_from([4_200, runs.MAX_UNCUT]))
+def test_a_huge_line_has_the_ids_of_the_whole(name: str, line: str, prose: int, digits: int, most: int) -> None:
+    """Longer than the bounds of `runs`, which part it where the splitting does anyway."""
+    vocab = vocabs.load(name)
+    text = f"{line}{'some words ' * prose}({'7' * digits}){line}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "MAX_UNCUT", most)
+        assert tokenize(vocab, text) == vocab.tokenize(text)
+        cache = SpanCache(vocab, vocabs.rule(vocab))
+        document = Document.open("file:///a", "x", 1, text)
+        table = TokenTable(vocab, document.buffer, cache)
+        middle = (0, len(line) // 2)
+        old = document
+        document, edits = old.apply([Change((middle, middle), " typed")], Encoding.UTF32, 2)
+        table.update(old.buffer, document.buffer, edits)
+        assert table.ids(0, document.buffer.length) == vocab.tokenize(document.buffer.text())
 
 
 def test_tables_of_one_tokenizer_share_their_spans() -> None:
