@@ -66,7 +66,7 @@ class SymbolIndex:
             self._next += 1
             self._numbers[path] = number
             self._files[number] = (path, symbols)
-            self._by_stem.setdefault(_stem(path), set()).add(path)
+            self._by_stem.setdefault(stem_of(path), set()).add(path)
             base = number << _BITS
             for index, name in enumerate(names):
                 places = self._defined.get(name)
@@ -94,10 +94,10 @@ class SymbolIndex:
         if number is None:
             return
         _, symbols = self._files.pop(number)
-        stem = self._by_stem.get(_stem(path), set())
+        stem = self._by_stem.get(stem_of(path), set())
         stem.discard(path)
         if not stem:
-            self._by_stem.pop(_stem(path), None)
+            self._by_stem.pop(stem_of(path), None)
         gone = symbols.count + sum(1 for _ in symbols.uses())
         self._dead += gone
         self._alive -= gone
@@ -195,7 +195,7 @@ class SymbolIndex:
         with self._lock:
             assert set(self._numbers.values()) == set(self._files)
             for number, (path, symbols) in self._files.items():
-                assert self._numbers[path] == number and path in self._by_stem[_stem(path)]
+                assert self._numbers[path] == number and path in self._by_stem[stem_of(path)]
                 for index in range(symbols.count):
                     assert (number << _BITS | index) in self._defined[symbols.name(index)]
 
@@ -203,7 +203,7 @@ class SymbolIndex:
 _INDEX_NAMES = frozenset({"__init__", "index", "mod", "lib", "main"})
 
 
-def _stem(path: str) -> str:
+def stem_of(path: str) -> str:
     """The module name that a path stands for: the file's name, or its folder's for an index file."""
     parts = path.replace("\\", "/").split("/")
     stem = parts[-1].split(".")[0] or parts[-1]

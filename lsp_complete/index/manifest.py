@@ -22,7 +22,7 @@ import xxhash
 
 from lsp_complete.index.symbols import FORMAT, FileSymbols, from_bytes
 from lsp_complete.index.walk import FileEntry
-from lsp_complete.syntax.languages import language_for, load
+from lsp_complete.syntax.languages import language_for, version_of
 
 RACY_NS = 2_000_000_000
 NOTHING = b"-"
@@ -66,8 +66,7 @@ class Known:
 def symbols_key(path: str, digest: str) -> str:
     """Cache key of a content's symbols."""
     facts = language_for("", path)
-    grammar = load(facts) if facts is not None else None
-    return f"symbols:{FORMAT}:{grammar.version if grammar is not None else ''}:{digest}"
+    return f"symbols:{FORMAT}:{version_of(facts) if facts is not None else ''}:{digest}"
 
 
 def load_symbols(cache: Cache, path: str, digest: str) -> FileSymbols | bytes | None:

@@ -2,7 +2,8 @@
 
 Strategy: one thread ("index") takes work from a queue: a scan of the workspace, single files that changed. A scan loads what the
 cache knows, and has the rest read: a few files by the thread itself, many by helper processes, one per core, each fed by a
-thread that only waits. While the user types everything stops after the file at hand.
+thread that only waits. What is likely to be needed is read first (`waiting.py`): what open documents import, then the files edited
+last. While the user types everything stops after the file at hand.
 
 Rules:
 - Nothing is read that `Guard` does not pass; it is asked again for every single change.
@@ -33,6 +34,7 @@ from lsp_complete.index.manifest import (
     store_manifest,
     store_symbols,
 )
+from lsp_complete.index.waiting import Waiting
 from lsp_complete.index.walk import FileEntry, Guard, walk
 
 HELPERS_FROM = 24
@@ -41,6 +43,8 @@ MAX_HELPERS = 4
 RESCAN_SECONDS = 600.0
 PROGRESS_SECONDS = 0.2
 SAVE_EVERY = 2_000
+MAX_WANTED = 500
+"""Names of files that are remembered as likely to be needed."""
 IGNORE_FILES = frozenset({".gitignore", "exclude"})
 
 Progress = Callable[[int, int], None]
@@ -99,6 +103,8 @@ class IndexWorker:
         self._pending = 0
         self._open: dict[str, str] = {}
         self._known: dict[str, Known] = {}
+        self._wanted: list[str] = []
+        self._waiting: Waiting | None = None
         self._read = self._cached = self._scans = self.problems = 0
         self._scanned_at, self._scan_seconds = -RESCAN_SECONDS, 0.0
         self._thread = Thread(target=self._run, name="index", daemon=True)
@@ -130,6 +136,16 @@ class IndexWorker:
         with self._lock:
             self._open.pop(path, None)
         self.changed([path])
+
+    def hurry(self, stems: Iterable[str]) -> None:
+        """Files of these names (without folder and ending) are likely to be needed: a scan reads them first, also one that has
+        begun. The names asked for last are remembered."""
+        with self._lock:
+            wanted = dict.fromkeys((*self._wanted, *stems))
+            self._wanted = list(wanted)[-MAX_WANTED:]
+            waiting = self._waiting
+        if waiting is not None:
+            waiting.hurry(stems)
 
     def pause(self, paused: bool) -> None:
         """While paused nothing new is read."""
@@ -213,25 +229,20 @@ class IndexWorker:
 
     def _read_all(self, entries: list[FileEntry], now_ns: int, meter: _Meter) -> None:
         count = min(self._helpers, len(entries) // (HELPERS_FROM // 2)) if len(entries) >= HELPERS_FROM else 0
-        if count < 1:
-            for entry in entries:
-                self._gate.wait()
-                if self._stop.is_set():
-                    return
-                self._take(entry, extract_file(entry.path, self.guard.rules.max_bytes), now_ns)
-                meter.step()
-            return
-        waiting: queue.SimpleQueue[FileEntry] = queue.SimpleQueue()
-        for entry in entries:
-            waiting.put(entry)
+        waiting = Waiting(entries)
+        with self._lock:
+            waiting.hurry(self._wanted)
+            self._waiting = waiting
         threads = [Thread(target=self._feed, args=(waiting, now_ns, meter), name=f"index-{n}") for n in range(count)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self._drain(waiting, now_ns, meter)
+        self._drain(waiting, now_ns, meter)  # all of it if there are no helpers, else what they left behind
+        with self._lock:
+            self._waiting = None
 
-    def _feed(self, waiting: queue.SimpleQueue[FileEntry], now_ns: int, meter: _Meter) -> None:
+    def _feed(self, waiting: Waiting, now_ns: int, meter: _Meter) -> None:
         """Have one helper read files until none is left. A helper that ends is not replaced."""
         try:
             helper = Helper(self.guard.rules.max_bytes)
@@ -241,9 +252,8 @@ class IndexWorker:
         try:
             while not self._stop.is_set():
                 self._gate.wait()
-                try:
-                    entry = waiting.get_nowait()
-                except queue.Empty:
+                entry = waiting.take()
+                if entry is None:
                     return
                 self._take(entry, helper.extract(entry.path), now_ns)
                 meter.step()
@@ -252,10 +262,12 @@ class IndexWorker:
         finally:
             helper.close()
 
-    def _drain(self, waiting: queue.SimpleQueue[FileEntry], now_ns: int, meter: _Meter) -> None:
-        """What the helpers left behind, if all of them ended early."""
-        while not self._stop.is_set() and not waiting.empty():
-            entry = waiting.get()
+    def _drain(self, waiting: Waiting, now_ns: int, meter: _Meter) -> None:
+        while not self._stop.is_set():
+            self._gate.wait()
+            entry = None if self._stop.is_set() else waiting.take()
+            if entry is None:
+                return
             self._take(entry, extract_file(entry.path, self.guard.rules.max_bytes), now_ns)
             meter.step()
 

@@ -2,8 +2,9 @@
 
 Strategy: real source (the standard library's) is put together to files of 10,000 and 100,000 lines; a seeded typist writes,
 erases and breaks lines at places all over them. Each key does what the server's event loop does: apply the change, update the
-token table, read the token ids of the lines around the cursor. The same keys are done from scratch beside it (new text,
-whole tokenization), and compared as ratios in the same run.
+token table, move the syntax tree (where the file is not too large for one), read the token ids of the lines around the cursor. The
+same keys are done from scratch beside it (new text, whole tokenization), and compared as ratios in the same run. They are also typed
+while the parse thread is at work behind every one of them, which must not delay the next.
 
 Rules:
 - Figures come in sections; a section is a function from options to figures, listed in SECTIONS. Sections check as
@@ -15,24 +16,29 @@ Rules:
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import random
 import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..engine.vocab import load_vocab
 from ..errors import ModelError
 from ..models.installed import list_installed, resolve
+from ..service.documents import OpenDocument
+from ..syntax.languages import language_for, load
+from ..syntax.trees import SyntaxTree, edited, parse, why_not_parsed
+from ..syntax.worker import SyntaxWorker
 from ..text.document import Document
 from ..text.edits import Change
 from ..text.positions import Encoding, units
 from ..text.tokenizer import Tokenizer
-from ..text.tokens import TokenTable
+from ..text.tokens import TokenTable, shared_cache
 from . import bench_outline, bench_outline_quality
 from .statistics import percentile, ratio
 
@@ -104,24 +110,25 @@ def window_ids(table: TokenTable, document: Document, offset: int) -> list[int]:
 
 @dataclass(slots=True)
 class Times:
-    """Milliseconds of each key: the change, the table's update, and the ids; `scratch` the same without reuse."""
+    """Milliseconds of each key: the change, the table's update, the tree's move, and the ids; `scratch` the same without reuse."""
 
-    apply: list[float]
-    update: list[float]
-    ids: list[float]
-    scratch: list[float]
+    apply: list[float] = field(default_factory=list)
+    update: list[float] = field(default_factory=list)
+    tree: list[float] = field(default_factory=list)
+    ids: list[float] = field(default_factory=list)
+    scratch: list[float] = field(default_factory=list)
 
     def total(self) -> list[float]:
         """The whole key."""
-        return [sum(parts) for parts in zip(self.apply, self.update, self.ids, strict=True)]
+        return [sum(parts) for parts in zip(self.apply, self.update, self.tree, self.ids, strict=True)]
 
 
 def type_keys(
     document: Document, tokenizer: Tokenizer, seed: int, scratch_every: int
 ) -> tuple[Times, Figures]:
     """Type into a document; every so many keys the same is done from scratch, and compared."""
-    table = TokenTable(tokenizer, document.buffer)
-    times, clock = Times([], [], [], []), time.perf_counter
+    table, tree = TokenTable(tokenizer, document.buffer), _tree(document)
+    times, clock = Times(), time.perf_counter
     table.ids(0, document.buffer.length)
     made = reused = 0
     for number, (line, typed) in enumerate(keys(document.buffer.line_count, seed)):
@@ -131,14 +138,19 @@ def type_keys(
         t1 = clock()
         table.update(old.buffer, document.buffer, edits)
         t2 = clock()
-        before = table.stats()
+        moved = None if tree is None else edited(tree, edits, document.buffer)
         t3 = clock()
-        window_ids(table, document, edits[0].new_end)
+        before = table.stats()
         t4 = clock()
+        window_ids(table, document, edits[0].new_end)
+        t5 = clock()
         after = table.stats()
+        tree = None if moved is None else parse(moved.grammar, document.buffer, moved)  # the thread's work, not the key's
         made += after.tokens_tokenized - before.tokens_tokenized
         reused += after.tokens_reused - before.tokens_reused
-        for times_of, spent in ((times.apply, t1 - t0), (times.update, t2 - t1), (times.ids, t4 - t3)):
+        for spent, times_of in zip(
+            (t1 - t0, t2 - t1, t3 - t2, t5 - t4), (times.apply, times.update, times.tree, times.ids), strict=True
+        ):
             times_of.append(spent * 1e3)
         if number % scratch_every == 0:
             times.scratch.append(_from_scratch(document, table, tokenizer))
@@ -147,6 +159,13 @@ def type_keys(
         "tokens_reused": 1 - ratio(made, held),
         "window_tokens_reused": ratio(reused, made + reused),
     }
+
+
+def _tree(document: Document) -> SyntaxTree | None:
+    """The document's tree; None if it is too large for one."""
+    facts = language_for(document.language_id)
+    grammar = None if facts is None or why_not_parsed(document.buffer) else load(facts)
+    return None if grammar is None else parse(grammar, document.buffer)
 
 
 def _from_scratch(document: Document, table: TokenTable, tokenizer: Tokenizer) -> float:
@@ -175,12 +194,50 @@ def edit_figures(options: DocumentOptions) -> Figures:
             f"edit_max_ms{suffix}": max(total),
             f"apply_p95_ms{suffix}": percentile(times.apply, 0.95),
             f"table_update_p95_ms{suffix}": percentile(times.update, 0.95),
+            f"tree_move_p95_ms{suffix}": percentile(times.tree, 0.95),
             f"window_ids_p95_ms{suffix}": percentile(times.ids, 0.95),
             f"scratch_p50_ms{suffix}": percentile(times.scratch, 0.5),
             f"scratch_ratio{suffix}": ratio(percentile(times.scratch, 0.5), percentile(total, 0.5)),
             **{f"{name}{suffix}": value for name, value in reuse.items()},
         }
     return figures | {"keys": len(total)}
+
+
+def live_figures(options: DocumentOptions) -> Figures:
+    """Single keys in a file of 10,000 lines while the parse thread works on the key before: the key itself, and how long the event
+    loop waited for its next turn."""
+    return asyncio.run(_type_live(options))
+
+
+async def _type_live(options: DocumentOptions) -> Figures:
+    document = Document.open("file:///bench.py", "python", 0, source_text(10_000))
+    state = OpenDocument(document, 0.0, TokenTable(options.tokenizer, document.buffer))
+    parses: list[str] = []
+    worker, clock = SyntaxWorker(parses.append), time.perf_counter
+    worker.open(document)
+    await worker.wait_idle()
+    spent, turns = [], []
+    for number, (line, typed) in enumerate(keys(document.buffer.line_count, options.seed)):
+        key = change(state.document, line, typed)
+        start = clock()
+        edits = state.change([key], Encoding.UTF16, number, 0.0)
+        worker.change(state.document, edits)
+        window_ids(state.ensure_table(options.tokenizer, shared_cache(options.tokenizer)), state.document, edits[0].new_end)
+        spent.append((clock() - start) * 1e3)
+        for _ in range(20):  # turns of the loop, the thread at work meanwhile
+            start = clock()
+            await asyncio.sleep(0)
+            turns.append((clock() - start) * 1e3)
+    await worker.wait_idle()
+    if worker.problems or not parses:
+        raise ValueError("the parse thread failed")
+    await worker.close()
+    return {
+        "edit_while_parsing_p95_ms": percentile(spent, 0.95),
+        "edit_while_parsing_max_ms": max(spent),
+        "loop_turn_while_parsing_p99_ms": percentile(turns, 0.99),
+        "loop_turn_while_parsing_max_ms": max(turns),
+    }
 
 
 def huge_figures(options: DocumentOptions) -> Figures:
@@ -229,7 +286,7 @@ def quality_figures(options: DocumentOptions) -> Figures:
 
 
 SECTIONS: dict[str, Callable[[DocumentOptions], Figures]] = {
-    "edits": edit_figures,
+    "edits": lambda options: edit_figures(options) | live_figures(options),
     "huge": huge_figures,
     "outlines": outline_figures,
     "outline-quality": quality_figures,

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -144,17 +144,32 @@ def _first(file: SourceFile, text: str) -> tuple[Document, SyntaxTree, Outline]:
     return document, tree, outline_of(tree)
 
 
-def _type_into(file: SourceFile, text: str, seed: int) -> tuple[list[float], list[float], list[float]]:
-    """Milliseconds on the event loop, until the outline is there, and from scratch (every tenth key)."""
+@dataclass(slots=True)
+class _Typed:
+    """Milliseconds of each key on the event loop, until the outline is there, and from scratch (every tenth key). unlike: for each
+    of the tenth keys whose text is broken, 1 if the outline differs from one made from scratch, which comes right at rest."""
+
+    moving: list[float] = field(default_factory=list)
+    outlined: list[float] = field(default_factory=list)
+    scratch: list[float] = field(default_factory=list)
+    unlike: list[int] = field(default_factory=list)
+
+    def add(self, other: _Typed) -> None:
+        """Take in the keys of another file."""
+        self.moving += other.moving
+        self.outlined += other.outlined
+        self.scratch += other.scratch
+        self.unlike += other.unlike
+
+
+def _type_into(file: SourceFile, text: str, seed: int) -> _Typed:
+    """Type into a file, and look at the outline after each key."""
     document, tree, raw = _first(file, text)
-    kept, clock = raw, time.perf_counter
-    moving: list[float] = []
-    outlined: list[float] = []
-    scratch: list[float] = []
+    kept, clock, typed = raw, time.perf_counter, _Typed()
     for number, (after, edits) in enumerate(_typed(document, KEYS[file.grammar.facts.ends_block], seed)):
         start = clock()
         moved = edited(tree, edits, after.buffer)
-        moving.append((clock() - start) * 1e3)
+        typed.moving.append((clock() - start) * 1e3)
         change = hull(edits, document.buffer, after.buffer)
         parsed = parse(file.grammar, after.buffer, moved)
         if parsed is None:
@@ -163,26 +178,26 @@ def _type_into(file: SourceFile, text: str, seed: int) -> tuple[list[float], lis
         best = last if kept is raw else shifted(kept, edits)
         raw = update_outline(last, moved, parsed, [(change.start, change.new_end)])
         kept = merge_last_good(best, raw, after.buffer)
-        outlined.append((clock() - start) * 1e3)
+        typed.outlined.append((clock() - start) * 1e3)
         if number % 10 == 0:
             start = clock()
             fresh = parse(file.grammar, after.buffer)
             whole = outline_of(fresh) if fresh is not None else None
-            scratch.append((clock() - start) * 1e3)
+            typed.scratch.append((clock() - start) * 1e3)
             if parsed.settled and raw != whole:
                 raise ValueError(f"{file.path.name}: the updated outline differs from one made from scratch")
+            if not parsed.settled:
+                typed.unlike.append(raw != whole)
         document, tree = after, parsed
-    return moving, outlined, scratch
+    return typed
 
 
 def edit_figures(files: Sequence[SourceFile], seed: int) -> Figures:
     """The outline after each key in files of 300–500 lines, and in one of 10,000 lines."""
-    moving: list[float] = []
-    outlined: list[float] = []
-    scratch: list[float] = []
+    all_files = _Typed()
     for file in files:
-        for times, more in zip((moving, outlined, scratch), _type_into(file, file.text, seed), strict=True):
-            times += more
+        all_files.add(_type_into(file, file.text, seed))
+    moving, outlined, scratch = all_files.moving, all_files.outlined, all_files.scratch
     figures: Figures = {
         "edited_outline_p50_ms": percentile(outlined, 0.5),
         "edited_outline_p95_ms": percentile(outlined, 0.95),
@@ -191,11 +206,14 @@ def edit_figures(files: Sequence[SourceFile], seed: int) -> Figures:
         "scratch_outline_p50_ms": percentile(scratch, 0.5),
         "scratch_outline_ratio": ratio(percentile(scratch, 0.5), percentile(outlined, 0.5)),
         "outline_keys": len(outlined),
+        "broken_keys_checked": len(all_files.unlike),
+        "broken_outline_differs": ratio(sum(all_files.unlike), len(all_files.unlike)),
     }
     python = [file for file in files if file.grammar.facts.key == "python"] or list(files[:1])
     lines = "".join(file.text + "\n" for file in python)
     long = lines * (LONG_LINES // max(lines.count("\n"), 1) + 1)
-    moving, outlined, scratch = _type_into(python[0], long, seed)
+    large = _type_into(python[0], long, seed)
+    moving, outlined, scratch = large.moving, large.outlined, large.scratch
     return figures | {
         "edited_outline_p50_ms_10k": percentile(outlined, 0.5),
         "edited_outline_p95_ms_10k": percentile(outlined, 0.95),

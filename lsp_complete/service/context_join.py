@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 from urllib.request import url2pathname
@@ -29,12 +30,13 @@ from ..context.edits import EditLog
 from ..context.extras import edit_chunks, outline_chunk, rules_chunk
 from ..context.header import EMPTY, Frame, make_frame, opening_text
 from ..context.layout import Placed, arrange
+from ..context.modules import module_parts
 from ..context.resolve import Place
 from ..context.symbol import Chunk
 from ..context.tiers import gather
 from ..index.index import SymbolIndex
 from ..index.manifest import Cache
-from ..index.symbols import symbols_of
+from ..index.symbols import imported_module, symbols_of
 from ..index.walk import Guard, Rules
 from ..index.worker import IndexWorker
 from ..syntax.worker import SyntaxState, SyntaxWorker
@@ -44,6 +46,7 @@ from .brain import Brain
 from .documents import DocumentSet, OpenDocument
 from .places import IndexLookups, Own, own_of, place_at, shown_path
 from .planning import LoadedModel
+from .recall import OutlineMemory
 from .summaries import Summaries
 
 logger = logging.getLogger(__name__)
@@ -83,6 +86,8 @@ class _Followed:
     own: Own = field(default_factory=Own)
     own_of: object = None
     layout: tuple[Placed, ...] = ()
+    unsaved: bool = False
+    kept_of: object = None
     uncut: tuple[str, ...] = ()
 
 
@@ -101,6 +106,7 @@ class ContextJoin:
         self._roots: tuple[Path, ...] = ()
         self.guard = Guard(())
         self.index = SymbolIndex()
+        self.outlines = OutlineMemory()
         self.worker: IndexWorker | None = None
         self.syntax = SyntaxWorker(self._parsed)
         self.progress: Progress = lambda _work, _done, _total: None
@@ -132,6 +138,7 @@ class ContextJoin:
         if index.enabled and settings.context.cross_file and self._roots:
             self.index = SymbolIndex()
             self._cache = self._cache or self._make_cache()
+            self.outlines.use(self._cache)
             self.summaries.cache = self._cache or self.summaries.cache
             self._works = work = self._works + 1
             self.worker = IndexWorker(
@@ -194,7 +201,10 @@ class ContextJoin:
         path = path_of(document.uri)
         self._followed[document.uri] = _Followed(path, bool(path) and self.guard.readable(path))
         self.touched(document.uri)
-        self.syntax.open(document)
+        recall = None
+        if self._followed[document.uri].readable and self._wanted():
+            recall = partial(self.outlines.recall, path, document.buffer)
+        self.syntax.open(document, recall)
 
     def touched(self, uri: str) -> None:
         """The user looks at this document, or types in it."""
@@ -208,7 +218,7 @@ class ContextJoin:
         if followed is None:
             return
         self.touched(new.uri)
-        followed.dirty = True
+        followed.dirty = followed.unsaved = True
         self._edits.changed(new.uri, old.buffer, edits)
         if anchor is None or any(_outside(edit, anchor) for edit in edits):
             followed.apart = True
@@ -233,7 +243,11 @@ class ContextJoin:
 
     def saved(self, uri: str) -> None:
         """A document was saved: other files may see it as it is now."""
+        followed = self._followed.get(uri)
+        if followed is not None:
+            followed.unsaved = False
         self._to_index(uri)
+        self._keep(uri)
 
     def closed(self, uri: str) -> None:
         """A document was closed."""
@@ -263,6 +277,29 @@ class ContextJoin:
         followed = self._followed.get(uri)
         if followed is not None and followed.parsed is not None:
             followed.parsed.set()
+        self._hurry(uri)
+        self._keep(uri)
+
+    def _hurry(self, uri: str) -> None:
+        """What an open document imports is likely to be needed: the index reads it first."""
+        syntax = self.syntax.state(uri)
+        if self.worker is None or syntax is None or syntax.outline is None:
+            return
+        names: list[str] = []
+        for node in syntax.outline.nodes:
+            if node.role == "import":
+                names += (*module_parts(imported_module(syntax.outline.language, node))[-2:], *node.binds)
+        self.worker.hurry(names)
+
+    def _keep(self, uri: str) -> None:
+        """Keep a whole document's outline for the next session, once per outline."""
+        followed, syntax = self._followed.get(uri), self.syntax.state(uri)
+        if followed is None or syntax is None or syntax.outline is None or syntax.tree is None or not syntax.exact:
+            return
+        if followed.unsaved or not followed.readable or not self._wanted() or followed.kept_of is syntax.outline:
+            return
+        followed.kept_of = syntax.outline
+        self.syntax.background(partial(self.outlines.keep, followed.path, syntax.tree.buffer, syntax.outline), priority=9)
 
     def _to_index(self, uri: str) -> None:
         """Put an open document's symbols into the index as they are now."""

@@ -30,6 +30,8 @@ T = TypeVar("T")
 RACY_NS = 2_000_000_000
 MAX_BYTES = 4_000_000
 MEMORY_BYTES = 64 * 1024 * 1024
+UNKNOWN_MTIME = -1
+"""Modification time of an entry whose content was not read from the file."""
 _FORMAT = 1
 
 
@@ -112,6 +114,21 @@ class FingerprintCache(Generic[T]):
         """The value in memory, whether or not the file has changed since; never touches the disk."""
         entry = self._memory.get((path, self._recipe.version(path)))
         return None if entry is None else entry.value
+
+    def recall(self, path: str, data: bytes) -> T | None:
+        """The value that was made of just this content under this path, or None. Reads no file but the cache's own and makes
+        nothing: for a document whose text is at hand."""
+        version = self._recipe.version(path)
+        known = self._memory.get((path, version)) or self._from_disk(path, version)
+        if known is None or known.fingerprint.size != len(data) or known.fingerprint.digest != digest_of(data):
+            return None
+        return known.value
+
+    def keep(self, path: str, data: bytes, value: T) -> None:
+        """Keep a value that was made elsewhere of this content, which need not be the file's: only the content is compared
+        later. The caller sees to it that `version(path)` is the version it was made with."""
+        version = self._recipe.version(path)
+        self._keep(path, version, Entry(Fingerprint(UNKNOWN_MTIME, len(data), digest_of(data)), 0, value))
 
     def forget(self, path: str) -> None:
         """Drop a file that is gone or must not be known."""

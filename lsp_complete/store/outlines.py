@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lsp_complete.store.disk import DiskCache
 from lsp_complete.store.fingerprint import FingerprintCache, Recipe
-from lsp_complete.syntax.languages import language_for, load
+from lsp_complete.syntax.languages import language_for, version_of
 from lsp_complete.syntax.nodes import Outline
 from lsp_complete.syntax.outline import outline_text
 from lsp_complete.syntax.plain import FORMAT, from_plain, to_plain
@@ -13,10 +13,9 @@ _NODE_BYTES = 600  # a node with its strings and span, rounded up from sys.getsi
 
 
 def _version(path: str) -> str:
-    """Format of outlines and version of the grammar that the file's name leads to."""
+    """Format of outlines and version of the grammar that the file's name leads to; no grammar is loaded for it."""
     facts = language_for("", path)
-    grammar = load(facts) if facts is not None else None
-    return f"{FORMAT}:{grammar.version if grammar is not None else ''}"
+    return f"{FORMAT}:{version_of(facts) if facts is not None else ''}"
 
 
 def _make(path: str, text: str) -> Outline | None:

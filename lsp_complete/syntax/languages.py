@@ -174,9 +174,8 @@ def _words_of(language: tree_sitter.Language) -> frozenset[str]:
     return frozenset(kind for kind in kinds if kind and kind.isidentifier())
 
 
-def _load(facts: LanguageFacts) -> Grammar:
-    module = importlib.import_module(facts.module)
-    language = tree_sitter.Language(getattr(module, facts.function)())
+def _recipe(facts: LanguageFacts) -> tuple[dict[str, str], str]:
+    """The texts of a language's queries, and the version that they make with its wheel and its facts."""
     folder = grammars_dir() / (facts.queries or facts.key)
     texts = {
         name: file.read_text("utf-8") if (file := folder / f"{name}.scm").is_file() else ""
@@ -184,6 +183,23 @@ def _load(facts: LanguageFacts) -> Grammar:
     }
     package = facts.module.replace("_", "-")
     recipe = "\0".join((package, importlib.metadata.version(package), repr(facts), *texts.values()))
+    return texts, xxhash.xxh3_64_hexdigest(recipe.encode("utf-8"))
+
+
+@lru_cache(maxsize=256)
+def version_of(facts: LanguageFacts) -> str:
+    """The version that the language's grammar has once it is loaded, without loading it (a millisecond, then nothing): what a
+    cache was made with can be compared before any parser is there. "" if the wheel is missing. Thread: any."""
+    try:
+        return _recipe(facts)[1]
+    except (OSError, ValueError, importlib.metadata.PackageNotFoundError):
+        return ""
+
+
+def _load(facts: LanguageFacts) -> Grammar:
+    module = importlib.import_module(facts.module)
+    language = tree_sitter.Language(getattr(module, facts.function)())
+    texts, version = _recipe(facts)
     outline = "\n".join(texts[name] for name in ("definitions", "imports", "comments"))
     place = "\n".join(texts[name] for name in ("blocks", "comments", "strings"))
     compiled = []
@@ -193,7 +209,6 @@ def _load(facts: LanguageFacts) -> Grammar:
         )  # compiling holds the interpreter lock; between two queries the event loop gets its turn
         compiled.append(tree_sitter.Query(language, text))
     definitions, around, calls = compiled
-    version = xxhash.xxh3_64_hexdigest(recipe.encode("utf-8"))
     return Grammar(facts, language, definitions, around, calls, _words_of(language), version)
 
 

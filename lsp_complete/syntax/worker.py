@@ -28,7 +28,7 @@ from typing import TypeVar
 from lsp_complete.syntax.jobs import TOO_LONG, Job, Parsed, guarded
 from lsp_complete.syntax.languages import LanguageFacts, language_for
 from lsp_complete.syntax.nodes import Outline, shifted
-from lsp_complete.syntax.trees import SyntaxTree, edited, hull
+from lsp_complete.syntax.trees import MAX_CHARS, SyntaxTree, edited, hull
 from lsp_complete.text.document import Document
 from lsp_complete.text.edits import Edit
 
@@ -75,7 +75,7 @@ class _Entry:
 class SyntaxWorker:
     """Trees and outlines of the open documents. Create and use on one event loop; `close` it at the end.
 
-    on_ready(uri) is called on the event loop whenever a document's tree became exact.
+    on_ready(uri) is called on the event loop whenever a document's tree became exact, or its outline was recalled.
     """
 
     def __init__(
@@ -97,14 +97,28 @@ class SyntaxWorker:
         self._idle.set()
         self.problems = 0
 
-    def open(self, document: Document) -> None:
-        """Start to follow a document; parse it soon."""
+    def open(self, document: Document, recall: Callable[[], Outline | None] | None = None) -> None:
+        """Start to follow a document; parse it soon. recall: gives the outline of this very text if it is known from an earlier
+        session; called on the thread, before the parser is loaded and run."""
         self.close_document(document.uri)
         first = document.buffer.line_content(0)[:200]
         facts = language_for(document.language_id, document.uri, first)
-        self._entries[document.uri] = _Entry(document, facts, reason="" if facts else "unknown language")
+        entry = self._entries[document.uri] = _Entry(document, facts, reason="" if facts else "unknown language")
         if facts:
+            if recall is not None and document.buffer.length <= MAX_CHARS:
+                task = asyncio.get_running_loop().run_in_executor(self._pool, guarded, recall)
+                task.add_done_callback(lambda done: self._recalled(document.uri, entry, done))
             self._request(document.uri)
+
+    def _recalled(self, uri: str, entry: _Entry, done: asyncio.Future[Outline | BaseException | None]) -> None:
+        found = None if done.cancelled() else done.result()
+        if isinstance(found, BaseException):
+            self.problems += 1
+            return
+        fits = found is not None and entry.facts is not None and found.language == entry.facts.key
+        if fits and self._entries.get(uri) is entry and entry.moved_outline is None:
+            entry.moved_outline, entry.unmoved = found, list(entry.edits)
+            self._tell(uri)
 
     def change(self, document: Document, edits: Sequence[Edit]) -> None:
         """The document's next version and the edits that led to it. Microseconds; the parse happens later."""
@@ -268,7 +282,13 @@ class SyntaxWorker:
             if result.tree is not None and not result.tree.settled:
                 loop = asyncio.get_running_loop()
                 entry.settle = loop.call_later(self._settle_seconds, self.settle, uri)
+            self._tell(uri)
+
+    def _tell(self, uri: str) -> None:
+        try:
             self._on_ready(uri)
+        except Exception:  # whoever listens must not keep the next document from being parsed
+            self.problems += 1
 
     def _finish_job(self, future: asyncio.Future[T | None], done: asyncio.Future[T | BaseException]) -> None:
         self._busy = False

@@ -101,6 +101,7 @@ class Window_:
 async def window(root: Path, files: dict[str, str], **values: Any) -> AsyncIterator[Window_]:
     put(root, files)
     engine, cache = ScriptedEngine([b"x"]), Memory()
+    disk = values.pop("disk", None)
 
     async def opener(_settings: Settings, _state: Any) -> Opened:
         return Opened(engine, lambda _info: MODEL)
@@ -114,7 +115,7 @@ async def window(root: Path, files: dict[str, str], **values: Any) -> AsyncItera
             **values,
         }
     )
-    service = Service(settings, opener, lambda _l, _m: None, lambda _k, _m, busy=False: None, index_cache=lambda: cache)
+    service = Service(settings, opener, lambda _l, _m: None, lambda _k, _m, busy=False: None, index_cache=lambda: disk or cache)
     service.set_roots([root])
     service.configure(settings)
     ready = asyncio.Event()

@@ -152,6 +152,27 @@ def test_no_value_and_forgetting(maker: Maker, file: Path, disk: DiskCache) -> N
     assert cache.get(str(file)) is None
 
 
+def test_a_text_at_hand_is_recalled_without_reading_its_file(maker: Maker, disk: DiskCache, tmp_path: Path) -> None:
+    path = str(tmp_path / "never written.py")
+    FingerprintCache(maker.recipe(), disk).keep(path, b"one", "ONE")
+    cache = FingerprintCache(maker.recipe(), disk)  # after a restart
+    assert cache.recall(path, b"one") == cache.recall(path, b"one") == "ONE"
+    assert cache.recall(path, b"two") is None and cache.recall(path + "x", b"one") is None
+    maker.version = "2"
+    assert cache.recall(path, b"one") is None and maker.made == []
+
+
+def test_what_was_kept_of_a_text_serves_its_file_only_if_the_content_agrees(
+    maker: Maker, file: Path, disk: DiskCache
+) -> None:
+    cache = FingerprintCache(maker.recipe(), disk)
+    cache.keep(str(file), b"two", "TWO")
+    assert cache.get(str(file)) == "ONE" and maker.made == ["one"]
+    cache.keep(str(file), b"one", "KEPT")
+    assert cache.get(str(file)) == "KEPT" and maker.made == ["one"]
+    assert cache.recall(str(file), b"one") == "KEPT"
+
+
 def test_outlines_of_files(tmp_path: Path, disk: DiskCache) -> None:
     source = tmp_path / "a.py"
     write(source, '\ufeffdef f(a):\n    """Does f."""\n    return g(a)\n')

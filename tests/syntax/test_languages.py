@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lsp_complete.syntax import languages
-from lsp_complete.syntax.languages import all_languages, language_for, load
+from lsp_complete.syntax.languages import all_languages, language_for, load, version_of
 from lsp_complete.syntax.outline import outline_text
 from tests.syntax.helpers import SAMPLES
 
@@ -27,7 +27,7 @@ def test_every_language_of_the_promise_is_there_and_has_a_sample() -> None:
 def test_every_grammar_loads_and_parses_its_sample(language: str) -> None:
     grammar = load(all_languages()[language])
     assert grammar is not None, languages.problems()
-    assert len(grammar.version) == 16
+    assert len(grammar.version) == 16 and version_of(grammar.facts) == grammar.version
     outline = outline_text(language, "", SAMPLES[language])
     assert outline is not None and not outline.broken and outline.nodes
 
@@ -67,6 +67,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     def forget() -> None:
         all_languages.cache_clear()
         languages._tables.cache_clear()
+        languages.version_of.cache_clear()
         monkeypatch.setattr(languages, "_grammars", {})
         monkeypatch.setattr(languages, "_problems", {})
 
@@ -111,6 +112,21 @@ def test_a_broken_folder_is_a_sentence_not_a_crash(folders: Path, facts: str, de
     add(folders, facts, definitions)
     assert outline_text("", "x.new", "{}") is None
     assert "new" in languages.problems()
+
+
+def test_a_changed_query_is_another_version_and_no_parser_is_loaded_to_know_it(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(folders, FACTS.format(module="tree_sitter_json"), "(pair) @constant")
+    monkeypatch.setattr(languages, "_load", lambda _facts: pytest.fail("the parser was loaded"))
+    facts = all_languages()["new"]
+    first = version_of(facts)
+    (folders / "new" / "definitions.scm").write_text("(object) @constant", encoding="utf-8")
+    version_of.cache_clear()
+    assert len(first) == len(version_of(facts)) == 16 and version_of(facts) != first
+    version_of.cache_clear()
+    monkeypatch.setattr(languages.importlib.metadata, "version", lambda _package: "99.0")
+    assert version_of(facts) != first
 
 
 def test_no_folders_at_all(folders: Path) -> None:

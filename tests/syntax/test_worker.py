@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -9,13 +10,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from lsp_complete.syntax import jobs as module
-from lsp_complete.syntax.outline import outline_of
+from lsp_complete.syntax.nodes import Outline
+from lsp_complete.syntax.outline import outline_of, shifted
 from lsp_complete.syntax.trees import SyntaxTree, parse
 from lsp_complete.syntax.worker import TOO_LONG, SyntaxWorker
 from lsp_complete.text.document import Document
 from lsp_complete.text.edits import Change, Edit
 from lsp_complete.text.positions import Encoding
-from tests.syntax.helpers import SAMPLES, document, dump
+from tests.syntax.helpers import SAMPLES, document, dump, tree_of
 
 
 def typed(before: Document, line: int, column: int, text: str) -> tuple[Document, tuple[Edit, ...]]:
@@ -223,6 +225,38 @@ async def test_what_has_no_tree_says_why(language: str, text: str, reason: str) 
     await worker.close()
 
 
+@pytest.mark.parametrize(
+    "text", ["x = 1\n" * 8_400_000, "x = 1; " * 300_000, "\0\x01\x02ELF" * 100_000], ids=["50 MB", "2 MB line", "binary"]
+)
+async def test_what_is_too_large_or_binary_is_neither_read_nor_parsed(
+    gate: Gate, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stated limits hold before any work: no parser runs, nothing of the text is copied but its head."""
+    worker = SyntaxWorker()
+    current = Document.open("file:///a.py", "python", 1, text)
+    copied: list[int] = []
+    real = type(current.buffer).slice
+
+    def counting(buffer: object, start: int, end: int) -> str:
+        found = real(buffer, start, end)  # type: ignore[arg-type]
+        copied.append(len(found))
+        return found
+
+    monkeypatch.setattr(type(current.buffer), "slice", counting)
+    worker.open(current)
+    await worker.wait_idle()
+    for _ in range(3):
+        current, edits = current.apply([Change(((0, 1), (0, 1)), "y")], Encoding.UTF16, 2)
+        copied.clear()
+        worker.change(current, edits)
+        state = worker.state(current.uri)
+        assert state is not None and state.tree is None and state.outline is None and state.reason
+        await worker.wait_idle()
+        assert sum(copied) <= 2 * 8_192
+    assert gate.texts == [] and worker.problems == 0
+    await worker.close()
+
+
 async def test_background_jobs_wait_for_documents(gate: Gate) -> None:
     worker = SyntaxWorker()
     order: list[str] = []
@@ -247,6 +281,21 @@ async def test_background_jobs_wait_for_documents(gate: Gate) -> None:
     await worker.close()
 
 
+async def test_a_listener_that_fails_holds_up_no_parse(gate: Gate) -> None:
+    def fails(_uri: str) -> None:
+        raise KeyError
+
+    worker = SyntaxWorker(fails)
+    one, other = document(SAMPLES["python"]), document(SAMPLES["go"], "go")
+    worker.open(one)
+    worker.open(other)
+    await worker.wait_idle()
+    assert worker.problems == 2
+    for state in (worker.state(one.uri), worker.state(other.uri)):
+        assert state is not None and state.exact
+    await worker.close()
+
+
 async def test_a_closed_document_is_forgotten(gate: Gate) -> None:
     ready: list[str] = []
     worker = SyntaxWorker(ready.append)
@@ -255,6 +304,75 @@ async def test_a_closed_document_is_forgotten(gate: Gate) -> None:
     worker.open(current)
     worker.close_document(current.uri)
     gate.open.set()
+    await worker.wait_idle()
+    assert worker.state(current.uri) is None and ready == []
+    await worker.close()
+
+
+def held_back(gate: Gate) -> None:
+    gate.open.clear()
+    gate.entered.clear()
+
+
+async def test_a_recalled_outline_is_there_before_the_parse_and_follows_edits(gate: Gate) -> None:
+    ready = asyncio.Event()
+    worker = SyntaxWorker(lambda _uri: ready.set())
+    current = document(SAMPLES["python"])
+    known = outline_of(tree_of("python", SAMPLES["python"]))
+    held_back(gate)
+    worker.open(current, lambda: known)
+    await ready.wait()
+    state = worker.state(current.uri)
+    assert state is not None and state.outline == known and state.tree is None and not state.exact
+    current, edits = typed(current, 0, 0, "x = 1\n")
+    worker.change(current, edits)
+    state = worker.state(current.uri)
+    assert state is not None and state.outline == shifted(known, edits)
+    gate.open.set()
+    await worker.wait_idle()
+    state = worker.state(current.uri)
+    assert state is not None and state.exact and state.outline == outline_of(tree_of("python", current.buffer.text()))
+    await worker.close()
+
+
+async def test_edits_before_the_recall_move_what_it_gives(gate: Gate) -> None:
+    ready = asyncio.Event()
+    worker = SyntaxWorker(lambda _uri: ready.set())
+    current = document(SAMPLES["python"])
+    known = outline_of(tree_of("python", SAMPLES["python"]))
+    held_back(gate)
+    worker.open(current, lambda: known)
+    moved, edits = typed(current, 0, 0, "# a\n")
+    worker.change(moved, edits)  # the loop has not run: the answer of the thread comes behind this
+    await ready.wait()
+    state = worker.state(current.uri)
+    assert state is not None and state.outline == shifted(known, edits)
+    gate.open.set()
+    await worker.close()
+
+
+async def test_a_recall_that_fails_or_is_of_another_language_changes_nothing(gate: Gate) -> None:
+    def fails() -> Outline | None:
+        raise OSError
+
+    go = outline_of(tree_of("go", SAMPLES["go"]))
+    for recall, problems in ((fails, 1), (lambda: go, 0), (lambda: None, 0)):
+        worker = SyntaxWorker()
+        current = document(SAMPLES["python"])
+        worker.open(current, recall)
+        await worker.wait_idle()
+        state = worker.state(current.uri)
+        assert state is not None and state.exact and state.outline == outline_of(tree_of("python", SAMPLES["python"]))
+        assert worker.problems == problems
+        await worker.close()
+
+
+async def test_a_document_closed_before_its_recall_stays_forgotten(gate: Gate) -> None:
+    ready: list[str] = []
+    worker = SyntaxWorker(ready.append)
+    current = document(SAMPLES["python"])
+    worker.open(current, lambda: outline_of(tree_of("python", SAMPLES["python"])))
+    worker.close_document(current.uri)
     await worker.wait_idle()
     assert worker.state(current.uri) is None and ready == []
     await worker.close()
