@@ -183,19 +183,31 @@ def _stretched(node: OutlineNode, edit: Edit, lines: int) -> OutlineNode | None:
     span = node.span
     if span.start >= edit.old_end and span.end > edit.start:
         return moved(node, edit.delta, lines)
-    if span.end == edit.start and (edit.new_end <= edit.old_end or node.role == "comment"):
+    if span.end == edit.start and (edit.old_end > edit.start or edit.new_end == edit.start or node.role == "comment"):
         return node
     if edit.start <= span.start and edit.old_end >= span.end:
         return None
     offsets = [shift(offset, edit) for offset in span[:5]]
-    offsets[1] = max(offsets[1], edit.new_end) if edit.start <= span.end <= edit.old_end else offsets[1]
-    rows = [
-        line + lines if line >= edit.old_end_point[0] and line > edit.start_point[0] else line
-        for line in span[5:]
-    ]
-    if span.end >= edit.old_end:
-        rows[1] = span.last_line + lines
+    if span.start > edit.start:  # its head was replaced: what was typed is not part of it
+        offsets = [max(offset, edit.new_end) for offset in offsets]
+    grows = edit.start <= span.end <= edit.old_end
+    offsets[1] = max(offsets[1], edit.new_end) if grows else offsets[1]
+    first = edit.new_end_point[0] if span.start > edit.start else span.first_line
+    if span.end > edit.old_end:
+        last = span.last_line + lines
+    else:
+        last = (edit.new_end_point if offsets[1] == edit.new_end else edit.start_point)[0]
+    last = max(first, last)
+    body = _row(span.body_line, span.body_start, edit, lines)
+    rows = [first, last, min(max(body, first), last)]
     return replace(node, span=Span(*offsets, *rows))
+
+
+def _row(row: int, offset: int, edit: Edit, lines: int) -> int:
+    """Where the line of an offset is after an edit."""
+    if offset <= edit.start:
+        return row
+    return row + lines if offset >= edit.old_end else edit.start_point[0]
 
 
 def shifted(outline: Outline, edits: Sequence[Edit]) -> Outline:
@@ -230,6 +242,19 @@ def _moved_all(nodes: Sequence[OutlineNode], edit: Edit) -> list[OutlineNode]:
             stretched = True
             if changed is not None:
                 made.append(changed)
-    if stretched and last > first:  # starts may have come together
-        made.sort(key=lambda node: (node.span[0], -node.span[1]))
+    return _tidied(made) if stretched else made
+
+
+def _tidied(nodes: list[OutlineNode]) -> list[OutlineNode]:
+    """Nodes sorted again, for starts may have come together, and without those that now overlap the one before in part."""
+    nodes.sort(key=lambda node: (node.span[0], -node.span[1]))
+    made: list[OutlineNode] = []
+    ends: list[int] = []
+    for node in nodes:
+        start, end = node.span[0], node.span[1]
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if not ends or end <= ends[-1]:
+            made.append(node)
+            ends.append(end)
     return made

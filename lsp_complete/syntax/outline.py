@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import tree_sitter
+
+from lsp_complete.syntax.encode import BYTES
 from lsp_complete.syntax.extract import capture, outline_nodes
 from lsp_complete.syntax.languages import language_for, load
 from lsp_complete.syntax.merge import merge_last_good
@@ -125,7 +128,41 @@ def _grown(tree: SyntaxTree, nodes: Sequence[OutlineNode], start: int, end: int)
                 high = max(high, tree.buffer.line_start(span.last_line + 1))
         elif node.role == "comment" and span.last_line == first - 1:
             low = min(low, span.start)
+    low, high = _with_siblings(tree, low, high)
     return _whole_lines(tree, low, high)
+
+
+def _with_siblings(tree: SyntaxTree, start: int, end: int) -> tuple[int, int]:
+    """The span grown by what hangs on siblings in it: a wrapper (whether it belongs to a definition depends on all that it holds),
+    and the definition behind attributes."""
+    facts = tree.grammar.facts
+    if not facts.wrappers and not facts.leading:
+        return start, end
+    first, last = BYTES * start, BYTES * end
+    node = tree.root.named_descendant_for_byte_range(first, last)
+    while node is not None and node.parent is not None and first <= node.start_byte and node.end_byte <= last:
+        node = node.parent
+    if node is None:
+        return start, end
+    if node.type in facts.wrappers:
+        start, end = min(start, node.start_byte // BYTES), max(end, node.end_byte // BYTES)
+    return (start, _behind_attributes(node, facts.leading, end)) if facts.leading else (start, end)
+
+
+def _behind_attributes(around: tree_sitter.Node, leading: tuple[str, ...], end: int) -> int:
+    """`end`, or the start of the definition behind it if attributes of that stand before `end`, however far."""
+    cursor = around.walk()  # (first_named_child_for_byte gives a broken node where there is none)
+    if cursor.goto_first_child_for_byte(BYTES * end) is None or cursor.node is None:
+        return end
+    node: tree_sitter.Node | None = cursor.node
+    before = cursor.node.prev_named_sibling
+    while node is not None and (node.type in leading or (before is not None and before.type in leading)):
+        end = max(end, node.start_byte // BYTES)
+        if node.type not in leading:
+            break
+        end = max(end, node.end_byte // BYTES)
+        before, node = node, node.next_named_sibling
+    return end
 
 
 def _identity(node: OutlineNode) -> tuple[str, str, str, str]:

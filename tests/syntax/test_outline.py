@@ -57,7 +57,9 @@ def test_merged_outline_is_well_formed(language: str, data: st.DataObject) -> No
         if after is None:
             return
         fresh = outline_of(after)
-        outline = merge_last_good(shifted(outline, edits), fresh, following.buffer)
+        last = shifted(outline, edits)
+        check(last, following.buffer.length)
+        outline = merge_last_good(last, fresh, following.buffer)
         check(outline, following.buffer.length)
         if not fresh.broken:
             assert outline == fresh
@@ -72,6 +74,7 @@ def check(outline: Outline, length: int) -> None:
         span = node.span
         assert 0 <= span.start <= span.body_start <= span.body_end <= span.end <= length
         assert span.start <= span.name_start <= span.end
+        assert span.first_line <= span.body_line <= span.last_line
         assert (span.start, -span.end) >= last
         last = (span.start, -span.end)
         while stack and stack[-1] <= span.start:
@@ -151,6 +154,44 @@ def test_a_bracket_that_is_missing_moves_no_other_definition(deleted: str) -> No
     check(merged, following.buffer.length)
     named = {(node.kind, node.qualified, node.span) for node in merged.nodes}
     assert named >= {(node.kind, node.qualified, node.span) for node in shifted(before, edits).nodes}
+
+
+@pytest.mark.parametrize("typed", ["", "z", "z\n\n\n"])
+def test_lines_of_a_node_whose_start_is_replaced(typed: str) -> None:
+    text = "x = 1\ny = 2\nclass C:\n    def f(self):\n        return 1\n"
+    current = document(text)
+    points = (current.buffer.position(2), current.buffer.position(text.index("C:")))
+    following, edits = current.apply([Change(points, typed)], Encoding.UTF32, 2)
+    moved = shifted(outline_of(tree_of("python", text)), edits)
+    check(moved, following.buffer.length)
+    cut, function = moved.named("C")[0], moved.named("f")[0]
+    assert cut.span.first_line == typed.count("\n") and cut.span.last_line == function.span.last_line
+    assert following.buffer.slice(cut.start, cut.start + 2) == "C:"
+    assert following.buffer.line(function.span.first_line) == "    def f(self):\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "deleted"),
+    [
+        ("go", "package m\n\nconst (\n\n\tRate = 0.19\n\n\tMax  = 10\n\n)\n", "= "),
+        ("go", "package m\n\nconst (\nRate = 0.19\nMax = 10\n)\n", "Max = 10"),
+        ("rust", "#[inline]\n\n\n\n\nfn f() {\n    g();\n}\n", "#[inline]"),
+        ("rust", "/**/ ]\n\n\n\n\nfn f() {\n    g();\n}\n", "/**/ "),
+    ],
+)
+def test_what_hangs_on_a_sibling_is_read_again_with_it(language: str, text: str, deleted: str) -> None:
+    """The declaration around a lone constant belongs to it; an attribute belongs to the function far below it."""
+    current = document(text, language)
+    at = text.rindex(deleted)
+    points = (current.buffer.position(at), current.buffer.position(at + len(deleted)))
+    following, edits = current.apply([Change(points, "#[cfg" if deleted.startswith("/") else "")], Encoding.UTF32, 2)
+    before = tree_of(language, text)
+    moved = edited(before, edits, following.buffer)
+    after = parse(grammar_of(language), following.buffer, moved)
+    assert after is not None
+    span = hull(edits, current.buffer, following.buffer)
+    updated = update_outline(shifted(outline_of(before), edits), moved, after, [(span.start, span.new_end)])
+    assert updated == outline_of(after)
 
 
 def test_a_missing_name_stands_inside_its_node() -> None:
