@@ -139,13 +139,14 @@ def type_keys(
         table.update(old.buffer, document.buffer, edits)
         t2 = clock()
         moved = None if tree is None else edited(tree, edits, document.buffer)
-        t3 = clock()
+        t3 = clock()  # trees are freed behind this: the thread does that
         before = table.stats()
         t4 = clock()
         window_ids(table, document, edits[0].new_end)
         t5 = clock()
         after = table.stats()
         tree = None if moved is None else parse(moved.grammar, document.buffer, moved)  # the thread's work, not the key's
+        moved = None
         made += after.tokens_tokenized - before.tokens_tokenized
         reused += after.tokens_reused - before.tokens_reused
         for spent, times_of in zip(

@@ -14,6 +14,7 @@ Rules:
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from dataclasses import dataclass
 
@@ -28,6 +29,10 @@ from lsp_complete.syntax.prose import first_sentence
 from lsp_complete.syntax.trees import SyntaxTree
 
 MAX_NODES = 20_000
+WINDOW = 65_536
+"""Characters that one run of a query reads: some milliseconds."""
+_TURN = 64
+"""Nodes after which the interpreter lock is given to whoever waits for it."""
 _ORDER = {"function": 0, "class": 1, "import": 2, "constant": 3, "comment": 4}
 
 
@@ -41,30 +46,32 @@ class Captured:
 
 
 def capture(tree: SyntaxTree, start: int | None = None, end: int | None = None) -> Captured:
-    """Run the queries over the whole tree, or over the nodes that touch start … end."""
+    """Run the queries over the whole tree, or over the nodes that touch start … end; WINDOW characters at a time, for a query
+    holds the interpreter lock."""
     items: dict[tuple[int, int, str], Item] = {}
     loose: list[tree_sitter.Node] = []
-    passage = Passage.of(tree.buffer, start or 0, tree.buffer.length if end is None else end)
-    for _pattern, found in _cursor(tree.grammar.outline, start, end).matches(tree.root):
-        if not _add(found, items, tree.grammar.facts, passage) and "bind" in found:
-            loose.extend(found["bind"])
+    calls: set[tuple[int, int]] = set()
+    low, high = start or 0, tree.buffer.length if end is None else end
+    passage = Passage.of(tree.buffer, low, high)
+    high = max(high, low) + 1 if end is None else max(high, low + 1)
+    for first in range(low, high, WINDOW):
+        last = min(first + WINDOW, high)
+        for _pattern, found in _cursor(tree.grammar.outline, first, last).matches(tree.root):
+            if not _add(found, items, tree.grammar.facts, passage) and "bind" in found:
+                loose.extend(found["bind"])
+        time.sleep(0)
+        called = _cursor(tree.grammar.calls, first, last).captures(tree.root).get("call", ())
+        calls.update((node.start_byte // BYTES, node.end_byte // BYTES) for node in called)
+        time.sleep(0)
     made = list(items.values())
     _attach(loose, made, passage)
-    return Captured(made[:MAX_NODES], _calls(tree, start, end, passage), passage)
+    return Captured(made[:MAX_NODES], sorted((at, passage.slice(at, to)) for at, to in calls), passage)
 
 
-def _cursor(query: tree_sitter.Query, start: int | None, end: int | None) -> tree_sitter.QueryCursor:
+def _cursor(query: tree_sitter.Query, start: int, end: int) -> tree_sitter.QueryCursor:
     cursor = tree_sitter.QueryCursor(query)
-    if start is not None and end is not None:
-        cursor.set_byte_range(BYTES * start, BYTES * max(end, start + 1))
+    cursor.set_byte_range(BYTES * start, BYTES * end)
     return cursor
-
-
-def _calls(tree: SyntaxTree, start: int | None, end: int | None, passage: Passage) -> list[tuple[int, str]]:
-    """(offset, name) of every call, sorted."""
-    nodes = _cursor(tree.grammar.calls, start, end).captures(tree.root).get("call", [])
-    spans = {(node.start_byte // BYTES, node.end_byte // BYTES) for node in nodes}
-    return sorted((first, passage.slice(first, last)) for first, last in spans)
 
 
 def _add(
@@ -145,7 +152,9 @@ def outline_nodes(captured: Captured, tree: SyntaxTree) -> list[OutlineNode]:
     items = sorted(kept, key=lambda item: (item.start, -item.end, _ORDER[item.role]))
     made: list[OutlineNode] = []
     stack: list[tuple[Item, OutlineNode]] = []
-    for item in items:
+    for number, item in enumerate(items):
+        if number % _TURN == _TURN - 1:
+            time.sleep(0)
         while stack and stack[-1][0].end <= item.start:
             stack.pop()
         if item.role in ("constant", "comment") and any(around.role != "class" for around, _ in stack):

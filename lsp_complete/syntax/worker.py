@@ -269,7 +269,9 @@ class SyntaxWorker:
         if result is not None:
             entry.reason = result.reason
             entry.parsed = result.tree is not None
-            entry.tree, entry.raw, entry.outline = result.tree, result.raw, result.outline
+            replaced, entry.tree = [entry.tree], result.tree
+            self._pool.submit(replaced.clear)  # the thread frees it: a moved tree may take a millisecond
+            entry.raw, entry.outline = result.raw, result.outline
             entry.edits, entry.unmoved = list(entry.since_sent), list(entry.since_sent)
             entry.moved_outline = result.outline
             if entry.tree is not None and entry.edits:

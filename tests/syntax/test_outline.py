@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lsp_complete.syntax import extract
 from lsp_complete.syntax.nodes import Outline, children, parents
 from lsp_complete.syntax.outline import merge_last_good, outline_of, outline_text, shifted, update_outline
 from lsp_complete.syntax.plain import from_plain, to_plain
@@ -81,6 +82,17 @@ def check(outline: Outline, length: int) -> None:
             stack.pop()
         assert not stack or span.end <= stack[-1]
         stack.append(span.end)
+
+
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+@pytest.mark.parametrize("window", [7, 60, 500])
+def test_windows_of_the_queries_do_not_show(language: str, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in (SAMPLES[language], SAMPLES[language][: len(SAMPLES[language]) * 2 // 3], SAMPLES[language].replace("(", "")):
+        tree = tree_of(language, text)
+        whole = outline_of(tree)
+        with monkeypatch.context() as patch:
+            patch.setattr(extract, "WINDOW", window)
+            assert outline_of(tree) == whole
 
 
 @pytest.mark.parametrize("language", sorted(SAMPLES))
