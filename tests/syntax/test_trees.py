@@ -27,6 +27,12 @@ from tests.syntax.helpers import (
 SLOW_OK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equality is not a matter of time: a busy machine must not stop a parse here."""
+    monkeypatch.setattr(trees, "BASE_SECONDS", 600.0)
+
+
 def settled(tree: SyntaxTree | None) -> SyntaxTree:
     """What a document's tree is at rest: an unsettled one is parsed afresh."""
     assert tree is not None
