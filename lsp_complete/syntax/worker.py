@@ -115,7 +115,8 @@ class SyntaxWorker:
         if isinstance(found, BaseException):
             self.problems += 1
             return
-        fits = found is not None and entry.facts is not None and found.language == entry.facts.key
+        length = entry.document.buffer.length - sum(edit.delta for edit in entry.edits)
+        fits = found is not None and entry.facts is not None and found.language == entry.facts.key and found.length == length
         if fits and self._entries.get(uri) is entry and entry.moved_outline is None:
             entry.moved_outline, entry.unmoved = found, list(entry.edits)
             self._tell(uri)
