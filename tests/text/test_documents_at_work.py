@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lsp_complete.measure import bench_documents as bench
+from lsp_complete.measure import bench_documents_typing as bench
 from lsp_complete.text.document import Document
 from lsp_complete.text.edits import Change, Edit, merge
 from lsp_complete.text.positions import Encoding, units
