@@ -134,7 +134,8 @@ def one_line(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode) -> lis
         return [indent_of(buffer, node) + _comment(facts, cut(node.doc))] if node.doc else []
     if node.role == "constant":
         first = buffer.line_content(span.first_line).rstrip()
-        return [cut(f"{first} ..." if span.last_line > span.first_line else first)]
+        last = buffer.line_content(span.last_line).strip()
+        return [cut(left_out(first, last) if span.last_line > span.first_line else first)]
     text = buffer.slice(
         span.start, min(span.body_start if node.has_body else span.end, span.start + 4 * MAX_LINE)
     )
@@ -142,6 +143,12 @@ def one_line(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode) -> lis
     if node.doc and node.role in ("function", "class") and len(folded) + len(node.doc) < MAX_LINE:
         folded += "  " + _comment(facts, node.doc)
     return [cut(indent_of(buffer, node) + folded)]
+
+
+def left_out(first: str, last: str) -> str:
+    """The first line of a statement of several, an elision, and what closes it, if the last line is only that."""
+    closes = first[-1:] in ("(", "[", "{") and last and all(char in _CLOSERS for char in last)
+    return f"{first} ... {last}" if closes else f"{first} ..."
 
 
 def base_indent(buffer: TextBuffer, nodes: Sequence[OutlineNode], nested: bool) -> int:
@@ -163,7 +170,10 @@ def gap(
     around = _openers(buffer, first, end, base, inner)
     last = min(end, first + _MAX_GAP) if focus[0] < 0 else end
     made: list[str] = []
+    closed = -1
     for line in [*range(first, last), *(far for far in around if far >= last)]:
+        if line == closed:
+            continue
         text = buffer.line_content(line).rstrip()
         indent, shown = indent_width(text), focus[0] <= line <= focus[1]
         if line in around:
@@ -178,11 +188,21 @@ def gap(
             made.append(text)
         elif text and text.lstrip()[0] not in _CLOSERS and indent <= base and len(made) <= _MAX_GAP_LINES:
             below = buffer.line_content(line + 1)
-            deeper = bool(below.strip()) and indent_width(below) > indent
-            made.append(cut(f"{text} ...") if deeper and line + 1 < end else cut(text))
+            deeper = bool(below.strip()) and indent_width(below) > indent and line + 1 < end
+            closed = _last_line(buffer, line, end, indent) if deeper else -1
+            made.append(cut(left_out(text, buffer.line_content(closed).strip()) if deeper else text))
     while made and not made[-1].strip():
         made.pop()
     return made
+
+
+def _last_line(buffer: TextBuffer, line: int, end: int, indent: int) -> int:
+    """The line that closes a statement begun in `line`, in the same column; -1 if there is none before `end`."""
+    for below in range(line + 1, min(end, line + _MAX_GAP)):
+        text = buffer.line_content(below)
+        if text.strip() and indent_width(text) <= indent:
+            return below if text.strip()[0] in _CLOSERS else -1
+    return -1
 
 
 def _openers(buffer: TextBuffer, first: int, end: int, base: int, inner: int) -> list[int]:

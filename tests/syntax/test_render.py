@@ -135,5 +135,15 @@ def test_what_opens_around_definitions_is_shown_and_closed() -> None:
         keys: function(event) { ... }
     };
 }
-done({ ...
+done({ ... });
 """
+
+
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+@pytest.mark.parametrize("level", [Level.LINE, Level.SIGNATURE, Level.FULL])
+def test_what_opens_is_closed(language: str, level: Level) -> None:
+    """An outline reads as code: what is left out takes both of its brackets along, or neither."""
+    text = SAMPLES[language]
+    shown = render(outline_of(tree_of(language, text)), TextBuffer.from_text(text), default=level)
+    for opener, closer in ("{}", "()", "[]"):
+        assert shown.count(opener) - shown.count(closer) == text.count(opener) - text.count(closer)
