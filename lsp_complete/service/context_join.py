@@ -318,7 +318,7 @@ class ContextJoin:
         followed, syntax = self._followed.get(uri), self.syntax.state(uri)
         if followed is None or syntax is None or syntax.facts is None or syntax.reason or not self._wanted():
             return
-        if syntax.outline is not None and (syntax.exact or not followed.apart):
+        if syntax.moved is not None and (syntax.exact or not followed.apart):
             return
         if followed.parsed is None:
             followed.parsed = asyncio.Event()

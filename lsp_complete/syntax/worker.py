@@ -36,6 +36,27 @@ T = TypeVar("T")
 SETTLE_SECONDS, PAUSE_SECONDS = 0.4, 5.0
 
 
+class Moved:
+    """An outline and the edits that it lacks, which move it when it is asked for: O(nodes) once, and never at a key that does
+    not ask. Belongs to the event loop; a value for all who look at it."""
+
+    __slots__ = ("_edits", "_outline")
+
+    def __init__(self, outline: Outline, edits: tuple[Edit, ...] = ()) -> None:
+        self._outline, self._edits = outline, edits
+
+    def after(self, edits: Sequence[Edit]) -> Moved:
+        """The same after further edits. O(edits)."""
+        return Moved(self._outline, (*self._edits, *edits))
+
+    @property
+    def outline(self) -> Outline:
+        """The outline of the text after the edits."""
+        if self._edits:
+            self._outline, self._edits = shifted(self._outline, self._edits), ()
+        return self._outline
+
+
 @dataclass(frozen=True, slots=True)
 class SyntaxState:
     """What is known of a document's newest text. exact: tree and outline are of this very text; else the last good ones,
@@ -43,15 +64,20 @@ class SyntaxState:
 
     facts: LanguageFacts | None
     tree: SyntaxTree | None
-    outline: Outline | None
+    moved: Moved | None
     exact: bool
     reason: str = ""
+
+    @property
+    def outline(self) -> Outline | None:
+        """The outline, moved to the newest text: O(nodes) the first time after an edit."""
+        return None if self.moved is None else self.moved.outline
 
 
 @dataclass(slots=True)
 class _Entry:
     """One open document, on the event loop. edits: what came after the newest parse; since_sent: those
-    a running parse lacks; unmoved: those that `moved_outline` lacks."""
+    a running parse lacks. moved: the outline for whoever asks."""
 
     document: Document
     facts: LanguageFacts | None
@@ -60,8 +86,7 @@ class _Entry:
     afresh: bool = False
     raw: Outline | None = None
     outline: Outline | None = None
-    moved_outline: Outline | None = None
-    unmoved: list[Edit] = field(default_factory=list)
+    moved: Moved | None = None
     edits: list[Edit] = field(default_factory=list)
     since_sent: list[Edit] = field(default_factory=list)
     running: bool = False
@@ -117,8 +142,8 @@ class SyntaxWorker:
             return
         length = entry.document.buffer.length - sum(edit.delta for edit in entry.edits)
         fits = found is not None and entry.facts is not None and found.language == entry.facts.key and found.length == length
-        if fits and self._entries.get(uri) is entry and entry.moved_outline is None:
-            entry.moved_outline, entry.unmoved = found, list(entry.edits)
+        if found is not None and fits and self._entries.get(uri) is entry and entry.moved is None:
+            entry.moved = Moved(found, tuple(entry.edits))
             self._tell(uri)
 
     def change(self, document: Document, edits: Sequence[Edit]) -> None:
@@ -136,7 +161,8 @@ class SyntaxWorker:
         entry.since_sent += edits
         if entry.tree is not None:
             entry.tree = edited(entry.tree, edits, document.buffer)
-        entry.unmoved += edits
+        if entry.moved is not None:
+            entry.moved = entry.moved.after(edits)
         if entry.running and entry.parsed and not entry.stopped_before:
             entry.stop.set()
         self._request(document.uri)
@@ -152,16 +178,12 @@ class SyntaxWorker:
             self._waiting.remove(uri)
 
     def state(self, uri: str) -> SyntaxState | None:
-        """Tree and outline of the newest text, exact or moved; None for a document that is not open. O(nodes) after an
-        edit, then nothing."""
+        """Tree and outline of the newest text, exact or moved; None for a document that is not open. O(1)."""
         entry = self._entries.get(uri)
         if entry is None:
             return None
-        if entry.moved_outline is not None and entry.unmoved:
-            entry.moved_outline = shifted(entry.moved_outline, entry.unmoved)
-        entry.unmoved = []
         exact = entry.tree is not None and not entry.edits
-        return SyntaxState(entry.facts, entry.tree, entry.moved_outline, exact, entry.reason)
+        return SyntaxState(entry.facts, entry.tree, entry.moved, exact, entry.reason)
 
     def background(self, job: Callable[[], T], priority: int = 1) -> asyncio.Future[T | None]:
         """Run a job on the parse thread once no open document waits; smaller priorities first. None if it failed."""
@@ -273,8 +295,8 @@ class SyntaxWorker:
             replaced, entry.tree = [entry.tree], result.tree
             self._pool.submit(replaced.clear)  # the thread frees it: a moved tree may take a millisecond
             entry.raw, entry.outline = result.raw, result.outline
-            entry.edits, entry.unmoved = list(entry.since_sent), list(entry.since_sent)
-            entry.moved_outline = result.outline
+            entry.edits = list(entry.since_sent)
+            entry.moved = None if result.outline is None else Moved(result.outline, tuple(entry.edits))
             if entry.tree is not None and entry.edits:
                 entry.tree = edited(
                     entry.tree, _safe(entry.edits, entry.tree, entry.document), entry.document.buffer

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from lsp_complete.syntax import jobs as module
+from lsp_complete.syntax import worker as worker_module
 from lsp_complete.syntax.nodes import Outline
 from lsp_complete.syntax.outline import outline_of, shifted
 from lsp_complete.syntax.trees import SyntaxTree, parse
@@ -95,6 +96,33 @@ async def test_meanwhile_the_last_good_outline_moves(gate: Gate) -> None:
                 node.role == "import"
             )
     assert state.tree.buffer is current.buffer and not state.tree.exact
+    gate.open.set()
+    await worker.close()
+
+
+async def test_a_key_moves_no_outline_that_nobody_asks_for(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = SyntaxWorker()
+    current = document(SAMPLES["python"])
+    worker.open(current)
+    await worker.wait_idle()
+    gate.open.clear()
+    moved: list[int] = []
+
+    def counting(outline: Outline, edits: Sequence[Edit]) -> Outline:
+        moved.append(len(edits))
+        return shifted(outline, edits)
+
+    monkeypatch.setattr(worker_module, "shifted", counting)
+    held = worker.state(current.uri)
+    for _ in range(3):
+        current, edits = typed(current, 8, 0, "x\n")
+        worker.change(current, edits)
+        state = worker.state(current.uri)
+        assert state is not None and state.moved is not None and moved == []
+    assert state is not None and held is not None and held.outline is not None
+    before = held.outline.length
+    assert state.outline is state.outline and moved == [3]
+    assert state.outline.length == before + 6 == current.buffer.length  # type: ignore[union-attr]  # it is there
     gate.open.set()
     await worker.close()
 
