@@ -26,7 +26,7 @@ from lsp_complete.syntax.languages import LanguageFacts
 from lsp_complete.syntax.nodes import OutlineNode
 from lsp_complete.syntax.passage import Passage
 from lsp_complete.syntax.prose import first_sentence
-from lsp_complete.syntax.trees import SyntaxTree
+from lsp_complete.syntax.trees import SyntaxTree, wide_error
 
 MAX_NODES = 20_000
 WINDOW = 65_536
@@ -53,6 +53,8 @@ def capture(tree: SyntaxTree, start: int | None = None, end: int | None = None) 
     calls: set[tuple[int, int]] = set()
     low, high = start or 0, tree.buffer.length if end is None else end
     passage = Passage.of(tree.buffer, low, high)
+    if wide_error(tree):
+        return Captured([], [], passage)
     high = max(high, low) + 1 if end is None else max(high, low + 1)
     for first in range(low, high, WINDOW):
         last = min(first + WINDOW, high)

@@ -21,7 +21,7 @@ from lsp_complete.syntax.languages import LanguageFacts
 from lsp_complete.syntax.lines import empty_body, open_call, state_on_line
 from lsp_complete.syntax.nodes import Outline, OutlineNode
 from lsp_complete.syntax.scopes import AROUND, probe_of, scopes_at
-from lsp_complete.syntax.trees import SyntaxTree, edited, error_spans, parse, span
+from lsp_complete.syntax.trees import SyntaxTree, edited, error_spans, parse, span, wide_error
 from lsp_complete.text.buffer import TextBuffer
 from lsp_complete.text.edits import Edit
 
@@ -75,6 +75,8 @@ def facts_at(
     """What surrounds `offset`. `outline`: of the same text, for the file's names; without it only near ones are known."""
     facts = tree.grammar.facts
     offset = min(max(offset, 0), buffer.length)
+    if wide_error(tree):
+        return plain_facts(buffer, offset, facts)
     errors = error_spans(tree, max(offset - ERRORS_AROUND, 0), min(offset + ERRORS_AROUND, buffer.length))
     function, enclosing, scopes = scopes_at(tree, buffer, offset, outline, errors)
     in_comment, in_string = _literal(tree, buffer, offset, errors)

@@ -19,7 +19,7 @@ from lsp_complete.text.buffer import TextBuffer
 from lsp_complete.text.edits import Edit
 
 T = TypeVar("T")
-TOO_LONG = "parsing took too long"
+TOO_LONG = "parsing took too long, or the text is nested too deep"
 
 
 @dataclass(frozen=True, slots=True)

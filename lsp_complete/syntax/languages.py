@@ -72,6 +72,7 @@ class LanguageFacts:
     import_calls: tuple[str, ...] = ()
     body_below: bool = False
     builtins: frozenset[str] = frozenset()
+    max_indent: int = 0
     opener: re.Pattern[str] | None = field(default=None, compare=False)
 
     @property

@@ -21,7 +21,14 @@ from lsp_complete.syntax.languages import language_for, load
 from lsp_complete.syntax.merge import merge_last_good
 from lsp_complete.syntax.nodes import Outline, OutlineNode, Span, TierHook, default_tier, shifted
 from lsp_complete.syntax.render import Level, focus_for_cursor, levels_for_cursor, render, render_node
-from lsp_complete.syntax.trees import SyntaxTree, changed_spans, error_spans, parse, why_not_parsed
+from lsp_complete.syntax.trees import (
+    SyntaxTree,
+    changed_spans,
+    error_spans,
+    parse,
+    why_not_parsed,
+    wide_error,
+)
 from lsp_complete.text.buffer import TextBuffer
 
 __all__ = [
@@ -65,6 +72,8 @@ def update_outline(
     `outline_of(after)`, in time that depends on the definitions around the edits.
     """
     if outline.version != after.grammar.version or outline.kept or before.root.type != after.root.type:
+        return outline_of(after)
+    if wide_error(after) or wide_error(before):
         return outline_of(after)
     changed = [*spans, *changed_spans(before, after)]
     low, high = min(start for start, _ in changed), max(end for _, end in changed)

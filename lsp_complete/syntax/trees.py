@@ -12,14 +12,17 @@ Rules:
 - An incremental parse equals a fresh one wherever the text is whole. In broken text tree-sitter's error recovery may depend on what
   it could reuse (seen: 1 of 2,300 random edits), so such a tree is marked `settled = False`, to be parsed afresh at idle.
 - Not parsed at all: more than MAX_CHARS code points, binary content, or more than
-  BASE_SECONDS + SECONDS_PER_CHAR × length of parsing (some grammars run away on odd text).
+  BASE_SECONDS + SECONDS_PER_CHAR × length of parsing (some grammars run away on odd text), or deeper than the language's
+  `max_indent` (a scanner's stack may be bounded, and its end the process's).
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import tree_sitter
 
@@ -30,6 +33,8 @@ from lsp_complete.text.edits import Edit
 
 MAX_CHARS = 1_000_000
 BASE_SECONDS, SECONDS_PER_CHAR = 0.5, 5e-6
+WIDE_ERROR = 3_000
+"""Children of one ERROR node above which nothing is asked of a tree: a query takes quadratic time over them (brackets without end)."""
 _FULL_READ, _EDIT_READ = 16_384, 1_024
 _YIELD_SECONDS = 0.001
 
@@ -76,15 +81,28 @@ def parse(
     previous: SyntaxTree | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> SyntaxTree | None:
-    """Parse `buffer`, from `previous` if given (already `edited` to this text). None: stopped or over its time.
+    """Parse `buffer`, from `previous` if given (already `edited` to this text). None: stopped, over its time, or nested
+    deeper than the grammar's scanner can bear (`max_indent`).
 
     Thread: any; takes 0.1 µs per character afresh (up to 1 µs for C++), some milliseconds after an edit.
     """
+    if grammar.facts.max_indent and _too_deep(buffer, grammar.facts.max_indent):
+        return None
     old = previous.tree if previous is not None else None
     tree = _run(grammar, buffer, old, should_stop)
     if tree is None:
         return None
     return SyntaxTree(grammar, tree, buffer, settled=old is None or not tree.root_node.has_error)
+
+
+@lru_cache(maxsize=4)
+def _deep(columns: int) -> re.Pattern[str]:
+    return re.compile(rf"(?:\A|[\r\n])[ \t?:-]{{{columns + 1}}}")
+
+
+def _too_deep(buffer: TextBuffer, columns: int) -> bool:
+    """Whether a line begins with more than so many columns of blanks and list marks."""
+    return any(_deep(columns).search(chunk.text) for chunk in buffer.chunks)
 
 
 def _run(
@@ -163,6 +181,17 @@ def span(node: tree_sitter.Node) -> tuple[int, int]:
 def changed_spans(old: SyntaxTree, new: SyntaxTree) -> list[tuple[int, int]]:
     """Where the structure of two trees differs, as offsets of the new text. `old` must be `edited` to that text."""
     return [(part.start_byte // BYTES, part.end_byte // BYTES) for part in old.tree.changed_ranges(new.tree)]
+
+
+def wide_error(tree: SyntaxTree) -> bool:
+    """Whether an ERROR node has more than WIDE_ERROR children. Goes only where errors are."""
+    waiting = [tree.root] if tree.root.has_error else []
+    while waiting:
+        node = waiting.pop()
+        if node.is_error and node.child_count > WIDE_ERROR:
+            return True
+        waiting.extend(child for child in node.children if child.has_error)
+    return False
 
 
 def error_spans(

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lsp_complete.syntax import trees
+from lsp_complete.syntax import extract, trees
 from lsp_complete.syntax.encode import BYTES, encode, read
+from lsp_complete.syntax.facts_at import facts_at
+from lsp_complete.syntax.outline import outline_of
 from lsp_complete.syntax.trees import SyntaxTree, edited, error_spans, hull, parse, why_not_parsed
 from lsp_complete.text.buffer import TextBuffer
 from lsp_complete.text.edits import Change
@@ -156,3 +158,32 @@ def test_error_spans_lie_in_the_text(piece: str) -> None:
     for start, end in error_spans(tree):
         assert 0 <= start <= end <= len(text)
     assert bool(error_spans(tree)) == tree.root.has_error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- " * 300 + "a\n",
+        "".join(" " * depth + "a:\n" for depth in range(300)),
+        "x: 1\r" + "? " * 300 + "a\r",
+        "".join(" " * depth + "- a:\n" for depth in range(0, 600, 2)),
+    ],
+)
+def test_what_would_overflow_a_scanner_is_not_parsed(text: str) -> None:
+    """Without the limit each of these ends the process."""
+    assert parse(grammar_of("yaml"), TextBuffer.from_text(text)) is None
+    shallow = "".join(" " * depth + "- a:\n" for depth in range(0, 180, 2))
+    assert parse(grammar_of("yaml"), TextBuffer.from_text(shallow)) is not None
+
+
+@pytest.mark.parametrize("language", ["python", "javascript", "c", "json"])
+def test_brackets_without_end_are_asked_nothing(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query over one ERROR node of that many children takes seconds, and longer by the square."""
+    text = "[" * 50_000
+    tree = tree_of(language, text)
+    assert trees.wide_error(tree)
+    monkeypatch.setattr(extract, "_cursor", lambda *_: pytest.fail("a query was run"))
+    outline = outline_of(tree)
+    assert outline.nodes == () and outline.broken
+    assert facts_at(tree, tree.buffer, 25_000, outline).language == language
+    assert not trees.wide_error(tree_of(language, SAMPLES[language] + "[" * 50))
