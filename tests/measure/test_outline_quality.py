@@ -13,12 +13,15 @@ from lsp_complete.context.anchor import Window
 from lsp_complete.context.prompt import FimTokens
 from lsp_complete.engine.api import CompletionRequest
 from lsp_complete.engine.fake import Answer, ScriptedEngine, completion
+from lsp_complete.engine.local import LocalEngine
+from lsp_complete.measure import bench_outline_quality as module
 from lsp_complete.measure.bench_documents import QUICK, SECTIONS
 from lsp_complete.measure.bench_outline_points import BLOCK, Parsed, Point, choose_points, read_file
 from lsp_complete.measure.bench_outline_quality import Verdict, ask_all, load_verdicts, prompt_of, report
 from lsp_complete.measure.corpus import APART
 from lsp_complete.service.planning import LoadedModel
 from lsp_complete.syntax.languages import all_languages, load
+from tests.engine.fake_backend import FakeBackend
 from tests.lsp.harness import ByteTokenizer, prompt_text
 
 MODEL = LoadedModel(ByteTokenizer(), FimTokens((256,), (257,), (258,)), Window(anchor_lines=6), "")
@@ -111,6 +114,24 @@ async def test_answers_are_paired_kept_and_not_asked_again(points: list[Point], 
     assert again == verdicts
     await ask_all(engine, MODEL, points, again, keep, said.append)
     assert len(engine.requests) == 2 * len(points) and report(again, 1) == figures
+
+
+def test_the_whole_run_through_an_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The real engine over a toy model, so that requests are what an engine takes; what was kept is not asked again."""
+    text = (Path(sysconfig.get_paths()["stdlib"]) / "queue.py").read_text("utf-8")
+    grammar = load(all_languages()["python"])
+    monkeypatch.setattr(module, "LocalEngine", lambda options: LocalEngine(options, lambda _o: FakeBackend(context=40_000)))
+    monkeypatch.setattr(module, "load_model", lambda _path, _info: MODEL)
+    saved = tmp_path / "answers"
+    said: list[str] = []
+    figures = module.run(tmp_path / "a.gguf", [("queue.py", grammar, text)], said.append, count=2, save=saved)
+    assert figures["model"] == "a.gguf" and figures["points"] == 2 and figures["languages"] == ["python"]
+    assert 0 < figures["slim"]["prompt_tokens_p50"] < figures["full"]["prompt_tokens_p50"] and len(said) == 2
+    second = [one for one in load_verdicts(saved) if not one.first]
+    assert len(second) == 2 and all(one.evaluated < one.tokens / 2 for one in second)  # the rest was found in its slot
+    monkeypatch.setattr(module, "ask", lambda *_: pytest.fail("asked again"))
+    again = module.run(tmp_path / "a.gguf", [("queue.py", grammar, text)], said.append, count=2, save=saved)
+    assert again == figures
 
 
 def test_no_difference_is_not_worse() -> None:
