@@ -140,12 +140,12 @@ class IndexWorker:
     def hurry(self, stems: Iterable[str]) -> None:
         """Files of these names (without folder and ending) are likely to be needed: a scan reads them first, also one that has
         begun. The names asked for last are remembered."""
+        asked = list(stems)
         with self._lock:
-            wanted = dict.fromkeys((*self._wanted, *stems))
-            self._wanted = list(wanted)[-MAX_WANTED:]
+            self._wanted = list(dict.fromkeys((*self._wanted, *asked)))[-MAX_WANTED:]
             waiting = self._waiting
         if waiting is not None:
-            waiting.hurry(stems)
+            waiting.hurry(asked)
 
     def pause(self, paused: bool) -> None:
         """While paused nothing new is read."""

@@ -68,7 +68,7 @@ def test_a_scan_reads_what_is_wanted_first(tmp_path: Path, monkeypatch: pytest.M
     worker.hurry(["c"])
     worker.pause(True)
     worker.scan()
-    worker.hurry(["a", "c"])
+    worker.hurry(name for name in "ac")
     worker.pause(False)
     assert worker.wait_idle(60)
     worker.close()
