@@ -108,7 +108,19 @@ def _head(server: Mapping[str, Any]) -> str:
         f"{outcomes.get('accepted', 0)} accepted",
     ]
     problem = server.get("problem")
-    return ", ".join(words) + (f"\n  {problem}" if problem else "")
+    return ", ".join(words) + _became(outcomes) + (f"\n  {problem}" if problem else "")
+
+
+def _became(outcomes: Mapping[str, Any]) -> str:
+    """A line on what became of suggestions, "" while none was shown."""
+    if not outcomes.get("shown"):
+        return ""
+    words = [
+        f"{outcomes.get(name, 0)} {name.replace('_', ' ')}"
+        for name in ("shown", "partly_accepted", "typed_over", "typed_out", "dismissed", "replaced")
+    ]
+    kept = [f"{share:.0%} after {seconds} s" for seconds, share in (outcomes.get("still_there") or {}).items()]
+    return "\n  suggestions: " + ", ".join(words) + (f"; still there: {', '.join(kept)}" if kept else "")
 
 
 def _times(server: Mapping[str, Any]) -> Any:

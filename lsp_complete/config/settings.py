@@ -130,7 +130,7 @@ class SuggestSettings(_Group):
         ge=0,
         le=100,
     )
-    debounce_ms: int = _option(0, "Wait after a key before asking the model", unit="ms", ge=0, le=5000)
+    debounce_ms: int = _option(0, "Wait at least so long after a key before asking the model; a slow machine waits by itself", unit="ms", ge=0, le=5000)
     in_strings: bool = _option(True, "Suggest inside string literals")
     in_comments: bool = _option(True, "Suggest inside comments")
     time_limit_ms: int = _option(

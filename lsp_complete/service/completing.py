@@ -22,6 +22,7 @@ from ..context.anchor import why_moved
 from ..engine.api import Candidate, Completion, CompletionRequest, Priority, StopRules
 from ..errors import PromptCold
 from ..measure.stages import StageRecord
+from ..suggest import pace
 from ..suggest.choose import Choice, Policy, choose
 from ..suggest.confidence import Scored, level_of
 from ..suggest.filters.worth import not_worth
@@ -95,12 +96,15 @@ class Completer:
         self._lookups = lookups
         self._ids = itertools.count(1)
         self._rate = PrefillRate()
+        self._pace = pace.Pace()
 
     # -- without the model -------------------------------------------------------------------------------
 
     def from_store(self, attempt: Attempt) -> Answer | None:
         """An earlier suggestion that still begins with what was typed."""
         query = attempt.query
+        if query.trigger != "explicit":
+            self._pace = pace.key(self._pace, query.received * 1000)
         if not attempt.settings.suggest.typed_through or query.candidates > 1 or query.selected:
             return None
         began = self._clock()
@@ -136,7 +140,7 @@ class Completer:
                 return answer
             attempt.note(source="none")
         attempt.state.stop_generation()
-        debounce = attempt.settings.suggest.debounce_ms
+        debounce = max(attempt.settings.suggest.debounce_ms, pace.delay_ms(self._pace))
         if debounce and attempt.query.trigger != "explicit":
             await asyncio.wait({attempt.overtaken}, timeout=debounce / 1000)
             if attempt.overtaken.done():
@@ -338,6 +342,8 @@ class Completer:
         """The engine's stage times; for a joined request only what it waited for."""
         t = completion.timing
         self._rate = self._rate.learned(t.evaluated, t.prefill_ms)
+        if not attempt.ahead_ms:
+            self._pace = pace.answered(self._pace, waited_ms)
         share = min(1.0, waited_ms / t.total_ms) if t.total_ms > 0 else 1.0
         attempt.note(
             queue_ms=attempt.record.queue_ms + t.queue_ms * share,

@@ -67,7 +67,7 @@ class Service:
         self.documents = DocumentSet()
         self.store = SuggestionStore(clock)
         self.statistics = Statistics()
-        self.outcomes = Outcomes(clock)
+        self.outcomes = Outcomes(clock, self.snapshot, lambda delay, do: asyncio.get_running_loop().call_later(delay, do))
         self.roots: list[Path] = []
         self.paused = False
         self._numbers = itertools.count(1)
@@ -153,7 +153,7 @@ class Service:
         self._prefetch.changed(state, edits)
         if self.recorder.on and not self.context.secret(uri):
             self.recorder.changed(old, state.document, edits)
-        self.outcomes.changed(state.document)
+        self.outcomes.changed(state.document, edits)
         return True
 
     def saved(self, uri: str) -> None:
@@ -170,6 +170,7 @@ class Service:
             self.lookups.forget(uri)
             self._prefetch.forget(uri)
             self.recorder.closed(uri)
+            self.outcomes.closed(uri)
 
     def watched(self, uris: Sequence[str]) -> None:
         """Files of the workspace were written, created or deleted outside of the editor's documents."""
@@ -193,6 +194,7 @@ class Service:
             state.cursor = offset
             self._ahead.moved(state, self.thrift.settings(self.settings))
             self.recorder.moved(state.document, offset)
+            self.outcomes.moved(uri, offset)
 
     # -- requests ----------------------------------------------------------------------------------------
 

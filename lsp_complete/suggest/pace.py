@@ -1,8 +1,9 @@
 """How long to wait after a key before asking the model: adapted to the machine and to the typing.
 
-Strategy: running means of the gap between keys within a burst and of the time an answer takes. Where an
-answer comes within the usual gap, asking at once costs nothing and wins everything: the delay is 0. Where it takes
-longer, most requests would be overtaken; waiting about one gap lets the burst pass.
+Strategy: running means of the gap between keys within a burst and of the time an answer takes. A key whose text agrees with the
+work in flight joins it, so an answer may take a few gaps and still come while one types: up to `FAST_GAPS` of them asking at once
+costs nothing and wins everything, and the delay is 0. Where it takes longer, most requests would be overtaken and their work
+thrown away; waiting about one gap lets the burst pass.
 
 Rules: frozen values; `now` and durations in milliseconds are passed in. Never more than `MAX_DELAY_MS`.
 """
@@ -15,6 +16,7 @@ MAX_DELAY_MS = 250.0
 BURST_MS = 1000.0
 WEIGHT = 0.15
 TYPICAL_GAP_MS = 92.0
+FAST_GAPS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,9 @@ def answered(pace: Pace, took_ms: float) -> Pace:
 
 
 def delay_ms(pace: Pace) -> float:
-    """Milliseconds to wait before asking: 0 up to one gap's worth of answer time, then growing to one gap and a half."""
-    if pace.answer_ms <= pace.gap_ms or pace.gap_ms <= 0:
+    """Milliseconds to wait before asking: 0 up to `FAST_GAPS` of answer time, then growing to one gap and a half."""
+    fast = FAST_GAPS * pace.gap_ms
+    if pace.answer_ms <= fast or pace.gap_ms <= 0:
         return 0.0
-    excess = min(1.0, (pace.answer_ms - pace.gap_ms) / (3.0 * pace.gap_ms))
+    excess = min(1.0, (pace.answer_ms - fast) / fast)
     return min(MAX_DELAY_MS, 1.5 * pace.gap_ms * excess)

@@ -39,7 +39,7 @@ def too_little(s: Suggestion, ctx: Context) -> Suggestion | Drop:
 
 
 def not_worth(text: str, min_chars: int) -> str:
-    """Why a text is not worth a key of its own, or ""."""
-    if is_closers(text):
+    """Why a text is not worth a key of its own, or "". Closers alone are, where the user asked for single characters."""
+    if is_closers(text) and min_chars > 1:
         return "closers_only"
     return "too_short" if len(re.sub(r"\s", "", text)) < min_chars else ""
