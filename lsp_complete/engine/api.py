@@ -39,6 +39,8 @@ class StopRules:
     strings: verbatim stop strings; text before the match is kept.
     min_sum: stop ("unsure") once the summed log-probability of the first line is below this; 0.0 turns it off. A line
     that has become so unlikely is not worth the decoding.
+    no_blank: the text does not begin with a line end: the most probable token that begins otherwise is taken, its
+    log-probability being what it is with line ends allowed.
     """
 
     mode: str = "line"
@@ -48,6 +50,7 @@ class StopRules:
     max_lines: int = 32
     strings: tuple[str, ...] = ()
     min_sum: float = 0.0
+    no_blank: bool = False
 
     def __post_init__(self) -> None:
         if self.min_sum > 0.0:

@@ -114,7 +114,9 @@ def choose(state: State, job: Job, branch: Branch, logits: Floats) -> Choice:
     allowed = state.healing.allowed(branch.owed)
     temperature = job.request.temperature
     uniform = branch.rng.random() if temperature > 0.0 else 0.0
-    return state.sampler.choose(logits, allowed, temperature, uniform)
+    begins = job.request.stop.no_blank and not branch.stopper.text.strip()
+    banned = state.healing.line_ends(branch.owed) if begins else None
+    return state.sampler.choose(logits, allowed, temperature, uniform, banned)
 
 
 def first_choices(state: State, job: Job, logits: Floats) -> None:

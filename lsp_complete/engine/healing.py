@@ -59,6 +59,16 @@ def allowed_tokens(table: PieceTable, owed: bytes) -> Ints:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+def line_ends(table: PieceTable, owed: bytes) -> Ints:
+    """Ids of the tokens that put a line end right behind what is owed."""
+    pieces, ids = table.pieces, table.ids
+    parts = []
+    for head in (owed + b"\n", owed + b"\r"):
+        low, bound = bisect_left(pieces, head), _after(head)
+        parts.append(ids[low : len(pieces) if bound is None else bisect_left(pieces, bound, low)])
+    return np.concatenate(parts)
+
+
 class Healing:
     """`allowed_tokens` with a small cache: consecutive keys owe the same bytes again and again."""
 
@@ -79,6 +89,10 @@ class Healing:
         else:
             self._cache.move_to_end(owed)
         return found
+
+    def line_ends(self, owed: bytes) -> Ints:
+        """Tokens that would begin the text with a line end. Microseconds."""
+        return line_ends(self._table, owed)
 
     def settle(self, owed: bytes) -> bytes:
         """`owed` without leading bytes that no token can produce."""

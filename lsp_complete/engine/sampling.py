@@ -40,13 +40,31 @@ class Sampler:
         return top + math.log(float(self._scratch.sum()))
 
     def choose(
-        self, logits: Floats, allowed: Ints | None = None, temperature: float = 0.0, uniform: float = 0.0
+        self, logits: Floats, allowed: Ints | None = None, temperature: float = 0.0, uniform: float = 0.0, banned: Ints | None = None
     ) -> Choice:
-        """One token. temperature 0 takes the most probable; otherwise `uniform` in [0, 1) decides."""
+        """One token. temperature 0 takes the most probable; otherwise `uniform` in [0, 1) decides. banned: not to be chosen, if
+        there is anything else, though they count in the log-probability of what is."""
         total = self.log_sum_exp(logits)
+        if banned is not None and len(banned):
+            found = self._but(logits, allowed, temperature, uniform, banned, total)
+            if found is not None:
+                return found
         scores = logits if allowed is None else logits[allowed]
         at = int(scores.argmax()) if temperature <= 0.0 else _draw(scores, temperature, uniform)
         return _choice(scores, at, allowed, total)
+
+    def _but(
+        self, logits: Floats, allowed: Ints | None, temperature: float, uniform: float, banned: Ints, total: float
+    ) -> Choice | None:
+        np.copyto(self._scratch, logits)
+        self._scratch[banned] = -np.inf
+        scores = self._scratch if allowed is None else self._scratch[allowed]
+        if scores.max() == -np.inf:
+            return None
+        at = int(scores.argmax()) if temperature <= 0.0 else _draw(scores, temperature, uniform)
+        within = total if allowed is None else _log_sum_exp(logits[allowed])
+        token = at if allowed is None else int(allowed[at])
+        return Choice(token, min(0.0, float(scores[at]) - within), min(1.0, math.exp(within - total)))
 
     def top(self, logits: Floats, allowed: Ints | None, count: int) -> list[Choice]:
         """The `count` most probable tokens (fewer if fewer are allowed), most probable first; ties by id order."""
@@ -62,9 +80,13 @@ def _choice(scores: Floats, at: int, allowed: Ints | None, total: float) -> Choi
     value = float(scores[at])
     if allowed is None:
         return Choice(at, min(0.0, value - total))
-    top = float(scores.max())
-    within = top + math.log(float(np.exp(scores - top).sum()))
+    within = _log_sum_exp(scores)
     return Choice(int(allowed[at]), min(0.0, value - within), min(1.0, math.exp(within - total)))
+
+
+def _log_sum_exp(scores: Floats) -> float:
+    top = float(scores.max())
+    return top + math.log(float(np.exp(scores - top).sum()))
 
 
 def _draw(scores: Floats, temperature: float, uniform: float) -> int:

@@ -137,7 +137,8 @@ def run(options: KeystrokeOptions, save: Path | None = None) -> dict[str, Any]:
     if options.filters:
         from .bench_keystrokes_filters import filter_report
 
-        result["filters"] = filter_report(lines)
+        say("working out what each filter does")
+        result["filters"] = filter_report(lines, {s.source.name: s.source.text for s in wanted})
     return result
 
 

@@ -34,6 +34,7 @@ from ..suggest.typed import typed_since
 from .brain import Brain
 from .documents import OpenDocument
 from .generation import Generation
+from .judging import Judging, on_unknown
 from .lookups import Lookups
 from .planning import Framer, LoadedModel, Planned, plan
 from .selected import as_meant
@@ -91,9 +92,10 @@ class Completer:
         clock: Callable[[], float],
         framer: Framer | None = None,
         lookups: Lookups | None = None,
+        judging: Judging | None = None,
     ) -> None:
         self._brain, self._store, self._clock, self._framer = brain, store, clock, framer
-        self._lookups = lookups
+        self._lookups, self._judging = lookups, judging
         self._ids = itertools.count(1)
         self._rate = PrefillRate()
         self._pace = pace.Pace()
@@ -249,6 +251,7 @@ class Completer:
                 suffix_head=amount.suffix_head,
                 max_lines=amount.max_lines,
                 min_sum=self._min_sum(attempt),
+                no_blank=attempt.around.on_blank_line,
             ),
             candidates=query.candidates,
             lookup=lookup,
@@ -368,7 +371,7 @@ class Completer:
         choices = choose(
             *scored(candidates),
             self._polish_context(attempt, generation),
-            Policy(level=attempt.settings.suggest.level),
+            self._policy(attempt),
             typed=typed,
         )
         suggestions: list[Suggestion] = []
@@ -381,8 +384,21 @@ class Completer:
                 suggestions.append(Suggestion(self._id(), text, start, query.offset, choice.mean))
         return tuple(suggestions), choices[0].reason
 
+    def _policy(self, attempt: Attempt) -> Policy:
+        """How to choose here. Whether names exist is asked only where somebody waits for the answer."""
+        level = attempt.settings.suggest.level
+        if self._judging is None or attempt.ahead_ms:
+            return Policy(level=level)
+        document = attempt.virtual[1].document
+        return Policy(
+            level=level,
+            known=self._judging.known(document, attempt.around),
+            names=on_unknown(document.language_id, level),
+        )
+
     def _polish_context(self, attempt: Attempt, generation: Generation) -> PolishContext:
         around, document, suggest = attempt.around, attempt.query.document, attempt.settings.suggest
+        judged = not attempt.ahead_ms and not attempt.query.selected
         return PolishContext(
             document.language_id,
             around.before,
@@ -396,6 +412,7 @@ class Completer:
             in_strings=suggest.in_strings,
             in_comments=suggest.in_comments,
             frozen_suffix=generation.frozen_suffix,
+            parses_ok=self._judging.parses_ok(document, attempt.query.offset) if judged and self._judging else None,
         )
 
     def _remember(self, attempt: Attempt, generation: Generation, choice: Choice, *, current: bool) -> None:

@@ -33,6 +33,7 @@ from .brain import Brain, Opener, Show, Status
 from .completing import Attempt, Completer
 from .context_join import ContextJoin
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
+from .judging import Judging
 from .lookups import Lookups
 from .outcomes import Outcomes
 from .power import Thrift
@@ -73,7 +74,8 @@ class Service:
         self._numbers = itertools.count(1)
         self.context = ContextJoin(self.documents, index_cache, clock)
         self.lookups = Lookups(self.documents, self.context.shareable, self.context.retrieved)
-        self._completer = Completer(self.brain, self.store, clock, self.context, self.lookups)
+        judging = Judging(self.context.syntax.state, lambda: self.context.index)
+        self._completer = Completer(self.brain, self.store, clock, self.context, self.lookups, judging)
         self._ahead = Ahead(self.brain, clock, self.context)
         self._prefetch = Prefetch(self._completer, self.store, clock)
         self.thrift = Thrift(clock)

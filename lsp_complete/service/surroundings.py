@@ -22,6 +22,11 @@ class Surroundings:
     rest: str
     indent: IndentStyle
 
+    @property
+    def on_blank_line(self) -> bool:
+        """Nothing stands on the cursor's line."""
+        return not self.rest.strip() and not self.before.rpartition("\n")[2].strip()
+
 
 def look_around(document: Document, offset: int) -> Surroundings:
     """The surroundings of a cursor. `before` starts at a line start where one is near enough."""

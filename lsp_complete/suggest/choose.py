@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from lsp_complete.suggest import flat
 from lsp_complete.suggest.confidence import Level, Scored, confident, cut_point, first_line, level_of, rank
-from lsp_complete.suggest.names import Known, Name, trim_at_unknown, unknown_names, unknown_penalty
+from lsp_complete.suggest.names import Known, Name, declares, trim_at_unknown, unknown_names, unknown_penalty
 from lsp_complete.suggest.pipeline import PolishContext, Polished, RawCandidate, polish
 from lsp_complete.suggest.window import scan_window
 
@@ -120,8 +120,10 @@ def _one(
 def _unknown(text: str, ctx: PolishContext, policy: Policy) -> tuple[Name, ...]:
     if policy.known is None or policy.names == "off" or not text:
         return ()
-    state = scan_window(ctx.before, ctx.language).end
-    return unknown_names(text, ctx.language, policy.known, ctx.before.rpartition("\n")[2], state)
+    found = scan_window(ctx.before, ctx.language)
+    if found.opened and declares(ctx.before[: found.opened[-1]].rpartition("\n")[2]):
+        return ()  # a list of parameters, perhaps begun lines above
+    return unknown_names(text, ctx.language, policy.known, ctx.before.rpartition("\n")[2], found.end)
 
 
 def _guarded(chosen: list[Choice], ctx: PolishContext, reference: str) -> tuple[Choice, ...]:

@@ -35,6 +35,9 @@ _LISTS = re.compile(
     re.MULTILINE,
 )
 """Places that bring several names into being: parameters, closures, loop variables, multiple assignment."""
+_IMPORTS = re.compile(r"\s*(?:import|from|use|using|package|module|mod|export\s*[{*]|#\s*include|require|extern)\b|\s*\}\s*from\b")
+"""Lines that bring names in from elsewhere: nobody can know them yet."""
+_DECLARES = re.compile(r"\b(?:def|fn|func|fun|function|lambda|constructor|class|interface|struct|enum|trait|record)\b[^()\[\]{}\n]*$")
 _TYPE_FIRST = frozenset({"java", "c", "cpp", "csharp"})
 _TYPED = re.compile(r"(?:^|[;{(,\n]|\b(?:const|final|static|unsigned)\s)\s*([A-Za-z_][\w:]*)(?:<[^;{}\n]*>)?(?:\[\])?[\s*&]+$")
 _NO_TYPES = frozenset({"return", "throw", "new", "else", "case", "goto", "delete", "await", "yield", "and", "or", "not"})
@@ -95,6 +98,11 @@ def defined_in(text: str, facts: LanguageFacts, state: State | None = None) -> f
     return frozenset(out)
 
 
+def declares(head: str) -> bool:
+    """A bracket behind this line's text begins a list of new names: parameters, type parameters, members."""
+    return _DECLARES.search(head) is not None
+
+
 def unknown_names(
     text: str,
     facts: LanguageFacts,
@@ -104,14 +112,18 @@ def unknown_names(
     members: bool = False,
 ) -> tuple[Name, ...]:
     """Names of the text that nobody knows, in order. before: the cursor's line up to the cursor (a name begun
-    there is judged as a whole). members: judge names after a dot too."""
+    there is judged as a whole). members: judge names after a dot too. Nothing is judged on a line that imports."""
     words = language_words(facts.language_id)
     if not words:
+        return ()
+    if _IMPORTS.match(before) or (not before.strip() and _IMPORTS.match(text)):
         return ()
     is_known: Known = known if callable(known) else known.__contains__
     begun = re.search(r"\w*$", before)
     head = begun.group() if begun else ""
     own = defined_in(text, facts, state)
+    if state is None or state.in_code:
+        own |= defined_in(before + text, facts)
     code = code_only(text, facts, state)
     out = []
     for name in names_in(text, facts, state):

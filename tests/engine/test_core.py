@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from lsp_complete.engine.api import Candidate, Completion, CompletionRequest, Priority, StopRules
-from lsp_complete.engine.backend import Status
+from lsp_complete.engine.backend import Floats, Status
 from lsp_complete.engine.core import Step
 from lsp_complete.engine.state import check_at_rest, integrity
 from lsp_complete.errors import PromptCold, RequestFailed
-from tests.engine.fake_backend import EOG, SPECIAL, FakeBackend, encode, scripted_brain
+from tests.engine.fake_backend import EOG, SIZE, SPECIAL, FakeBackend, encode, scripted_brain
 from tests.engine.harness import Harness, cold
 
 FREE = StopRules("free")
@@ -479,3 +480,20 @@ def test_work_ahead_leaves_the_processor_alone_within_its_second() -> None:
     steps = h.state.counters.steps
     h.now += 3600
     assert h.step() is None and h.state.counters.steps == steps
+
+
+def test_a_text_that_may_not_begin_with_a_line_end_takes_the_next_best() -> None:
+    def brain(ids: list[int], last: str) -> Floats:
+        logits = np.zeros(SIZE, dtype=np.float32)
+        logits[10] = 12.0
+        logits[ord(" ") if ids[-1] == ord("=") else ord("x")] = 10.0
+        return logits
+
+    plain = ask(encode("a ="), stop=StopRules("line"))
+    assert Harness(FakeBackend(brain=brain)).complete(plain).candidates[0].text == b""
+    wanted = ask(encode("a ="), stop=StopRules("line", no_blank=True))
+    found = Harness(FakeBackend(brain=brain)).complete(wanted).candidates[0]
+    assert (found.text, found.stop) == (b" x", "line")  # the line end counts again once something is there
+    assert found.logprobs[0] < -2.0 and found.logprobs[1] < -2.0
+    healed = ask(encode("a ="), forced=b"  ", stop=StopRules("line", no_blank=True))
+    assert Harness(FakeBackend(brain=brain)).complete(healed).candidates[0].text == b"x"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lsp_complete.engine.backend import Ints
-from lsp_complete.engine.healing import Healing, allowed_tokens, consume
+from lsp_complete.engine.healing import Healing, allowed_tokens, consume, line_ends
 
 
 class Table:
@@ -65,3 +65,10 @@ def test_half_a_character_is_finished_by_byte_tokens() -> None:
     assert allowed is not None
     assert {table.piece(int(t)) for t in allowed} == {b"\xc3", "é".encode(), "éa".encode()}
     assert consume("é".encode(), b"\xc3") == (b"\xa9", b"")
+
+
+def test_tokens_that_put_a_line_end_behind_what_is_owed() -> None:
+    pieces = [b"\n", b"\n\n", b"\r\n", b"a", b"  ", b"  \n", b"  \nb", b"  x", b" ", b""]
+    assert {pieces[t] for t in line_ends(Table(pieces), b"")} == {b"\n", b"\n\n", b"\r\n"}
+    assert {pieces[t] for t in line_ends(Table(pieces), b"  ")} == {b"  \n", b"  \nb"}
+    assert len(line_ends(Table([b"a"]), b"")) == 0

@@ -58,3 +58,18 @@ def test_logits_are_not_written_to() -> None:
     Sampler(1000).choose(view)
     Sampler(1000).top(view, None, 3)
     assert np.array_equal(before, LOGITS)
+
+
+def test_what_is_banned_is_not_chosen_but_counts() -> None:
+    best, second = (int(t) for t in np.argsort(-LOGITS)[:2])
+    choice = Sampler(1000).choose(LOGITS, None, banned=np.array([best], dtype=np.int32))
+    assert choice.token == second and choice.mass == 1.0
+    assert math.isclose(choice.logprob, math.log(softmax(LOGITS)[second]), rel_tol=1e-4)
+    allowed = np.array([best, second, 8], dtype=np.int32)
+    choice = Sampler(1000).choose(LOGITS, allowed, banned=np.array([best], dtype=np.int32))
+    p = softmax(LOGITS)[allowed]
+    assert choice.token == second and math.isclose(choice.logprob, math.log(p[1] / p.sum()), abs_tol=1e-4)
+    everything = Sampler(1000).choose(LOGITS, allowed, banned=allowed)
+    assert everything == Sampler(1000).choose(LOGITS, allowed)
+    drawn = {Sampler(1000).choose(LOGITS, allowed, 5.0, u / 50, np.array([best], dtype=np.int32)).token for u in range(50)}
+    assert drawn == {second, 8}

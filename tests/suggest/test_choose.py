@@ -49,6 +49,14 @@ def test_unknown_names_rank_lower_or_are_cut_or_held() -> None:
     assert _texts(late, policy=Policy(STRICT, known, "hold")) == ["unknown_name"]
 
 
+def test_parameters_are_new_names_though_begun_lines_above() -> None:
+    known = {"width"}.__contains__
+    ctx = replace(HERE, before="def area(\n    width,\n    ")
+    assert _texts(_one("height, depth", -0.1), policy=Policy(STRICT, known, "hold"), ctx=ctx) == ["height, depth"]
+    ctx = replace(HERE, before="area(\n    width,\n    ")
+    assert _texts(_one("height, depth", -0.1), policy=Policy(STRICT, known, "hold"), ctx=ctx) == ["unknown_name"]
+
+
 def test_habits_give_way_to_another_candidate_or_the_reference() -> None:
     dull, good = _one("result + temp", -0.1), _one("width * rate", -0.2)
     assert _texts(dull, good) == ["width * rate", "result + temp"]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lsp_complete.suggest import flat
 from lsp_complete.suggest.language import facts_for
 from lsp_complete.suggest.names import (
+    declares,
     defined_in,
     language_words,
     names_in,
@@ -49,6 +50,15 @@ def test_a_name_begun_before_the_cursor_is_judged_whole() -> None:
     assert [n.text for n in unknown_names("ups(x)", facts, {"load_config", "x"}, before="y = load_")] == ["ups"]
     assert not unknown_names("name", facts, set(), before="self.")
     assert unknown_names("name", facts, set(), before="self.", members=True)
+
+
+def test_what_a_line_brings_into_being_is_not_unknown() -> None:
+    python, typescript = facts_for("python"), facts_for("typescript")
+    assert unknown_names("item in items:", python, {"items"}, "    for ") == ()
+    assert unknown_names("item in wrong.pairs():", python, {"items"}, "    for ")[0].text == "wrong"
+    assert unknown_names("UIEvent} from '@core'", typescript, set(), "import {") == ()
+    assert unknown_names("from core import everything", python, set(), "") == ()
+    assert declares("def area") and declares("class Box") and not declares("print") and not declares("def area() and print")
 
 
 def test_a_language_without_words_is_not_judged() -> None:
