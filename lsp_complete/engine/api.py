@@ -113,7 +113,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class EngineTiming:
-    """Stage times in milliseconds and token counts of one request, as the engine saw them."""
+    """Stage times in milliseconds and token counts of one request, as the engine saw them.
+
+    restore_ms: reading, checking and putting back saved state; it is part of prefill_ms.
+    """
 
     queue_ms: float = 0.0
     prefill_ms: float = 0.0
@@ -127,6 +130,7 @@ class EngineTiming:
     drafted: int = 0
     accepted: int = 0
     slot: int = -1
+    restore_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

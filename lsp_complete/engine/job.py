@@ -126,6 +126,7 @@ class Job:
     reused: int = 0
     evaluated: int = 0
     restored: int = 0
+    restore_ms: float = 0.0
     drafted: int = 0
     accepted: int = 0
 

@@ -80,9 +80,12 @@ def seat_job(state: State, job: Job) -> Floats | bool | None:
     if seat is None:
         return False
     slot = seat.slot
+    began = state.clock()
+    job.started = began if job.started is None else job.started
     restored = _restore(state, slot, history, seat.reuse)
     if restored:
         reuse = restored
+        job.restore_ms += (state.clock() - began) * 1e3
     elif not slot.tokens and seat.source is None:
         reuse = 0  # nothing was there, or it had to go for a restore that failed
     elif seat.source is not None:
@@ -119,7 +122,6 @@ def _occupy(state: State, job: Job, slot: Slot, history: Ints, reuse: int) -> No
     else:
         owed = state.healing.settle(job.request.forced)
         job.branches = [new_branch(job, slot.seq, reuse, pending, owed, 0)]
-    job.started = now if job.started is None else job.started
     job.last_step = now
     state.seated[job.id] = job
 

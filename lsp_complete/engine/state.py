@@ -216,6 +216,7 @@ def timing(state: State, job: Job) -> EngineTiming:
         drafted=job.drafted,
         accepted=job.accepted,
         slot=job.slot.seq if job.slot else -1,
+        restore_ms=job.restore_ms,
     )
 
 

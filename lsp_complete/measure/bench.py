@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import LspCompleteError
+from .bench_load_commands import add_load, add_soak
 from .envelope import envelope
 
 
@@ -34,6 +35,10 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     _add_context(benches)
     _add_crossfile(benches)
     _add_keystrokes(benches)
+    for add in (add_load, add_soak):
+        bench, work = add(benches)
+        _common(bench)
+        bench.set_defaults(run=_guarded(work))
     return parser
 
 

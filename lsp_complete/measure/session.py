@@ -35,6 +35,7 @@ from .edits import Position
 
 MARK = "LSPC_SESSION"
 SERVER = (sys.executable, "-m", "lsp_complete")
+ENGINE_MODULE = "lsp_complete.engine.serve"
 WARM_LIMIT_S = 90.0
 RETRY_S = 0.25
 IDLE_LIMIT_S = 3.0
@@ -65,12 +66,7 @@ class Session:
 
     def processes(self) -> list[psutil.Process]:
         """The server, its engine, and what they started."""
-        found = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error, OSError):
-                if process.pid != os.getpid() and process.environ().get(MARK) == self.mark:
-                    found.append(process)
-        return found
+        return marked(self.mark)
 
     def cpu_seconds(self) -> float:
         """User and system time of all processes so far. Ended processes no longer count."""
@@ -90,6 +86,16 @@ class Session:
         return total / 1e6
 
 
+def marked(mark: str) -> list[psutil.Process]:
+    """All processes, but this one, that carry `mark` in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.pid != os.getpid() and process.environ().get(MARK) == mark:
+                found.append(process)
+    return found
+
+
 def environment(options: SessionOptions, folder: Path, mark: str) -> dict[str, str]:
     """The environment of a private session: the user's own, with folders and model replaced."""
     settings = load(gather()).settings
@@ -106,29 +112,64 @@ def environment(options: SessionOptions, folder: Path, mark: str) -> dict[str, s
     return {**os.environ, **private, **options.variables}
 
 
-@contextlib.asynccontextmanager
-async def session(options: SessionOptions) -> AsyncIterator[Session]:
-    """Start a private server and initialize it; end it, and its engine, on leaving."""
-    folder = Path(tempfile.mkdtemp(prefix="lspc-"))
-    (folder / "r").mkdir(mode=0o700)
-    (folder / "lsp-complete.toml").touch()
-    mark = secrets.token_hex(8)
-    log = folder / "server.log"
-    client = await spawn(options.command, environment(options, folder, mark), log)
-    running = Session(client, mark, log)
-    try:
-        wanted = {"settings": dict(options.settings), **dict.fromkeys(options.flags, True)}
+@dataclass(slots=True)
+class Household:
+    """Several windows of one user: servers that share caches, configuration and (by the same sockets) one engine."""
+
+    options: SessionOptions
+    folder: Path
+    mark: str
+    windows: list[Session] = field(default_factory=list)
+
+    @property
+    def runtime(self) -> Path:
+        """Where the engine's socket lies (made by whoever comes first)."""
+        return self.folder / "r" / "lsp-complete"
+
+    async def window(self, root: Path | None = None) -> Session:
+        """Start one more server and initialize it. Raises EngineUnavailable with its last words."""
+        log = self.folder / f"server-{len(self.windows)}.log"
+        client = await spawn(self.options.command, environment(self.options, self.folder, self.mark), log)
+        running = Session(client, self.mark, log)
+        self.windows.append(running)
+        wanted = {"settings": dict(self.options.settings), **dict.fromkeys(self.options.flags, True)}
         try:
-            await client.initialize(options.root, wanted)
+            await client.initialize(root or self.options.root, wanted)
         except (ConnectionError, TimeoutError, asyncio.TimeoutError, RuntimeError) as error:
             raise EngineUnavailable(
                 f"The server did not start: {str(error).rstrip('.') or type(error).__name__}.{_tail(log)}"
             ) from None
-        yield running
+        return running
+
+    def engine(self) -> psutil.Process | None:
+        """The engine's process, None while there is none."""
+        for process in marked(self.mark):
+            with contextlib.suppress(psutil.Error):
+                if ENGINE_MODULE in process.cmdline():
+                    return process
+        return None
+
+
+@contextlib.asynccontextmanager
+async def household(options: SessionOptions) -> AsyncIterator[Household]:
+    """A private place for several servers; on leaving they, their engine and their files are gone."""
+    folder = Path(tempfile.mkdtemp(prefix="lspc-"))
+    (folder / "r").mkdir(mode=0o700)
+    (folder / "lsp-complete.toml").touch()
+    home = Household(options, folder, secrets.token_hex(8))
+    try:
+        yield home
     finally:
-        await client.shutdown()
-        await _end(running)
+        await asyncio.gather(*(window.client.shutdown() for window in home.windows))
+        await _end(home.mark)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.asynccontextmanager
+async def session(options: SessionOptions) -> AsyncIterator[Session]:
+    """Start a private server and initialize it; end it, and its engine, on leaving."""
+    async with household(options) as home:
+        yield await home.window()
 
 
 def _tail(log: Path) -> str:
@@ -150,8 +191,8 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
         signal.signal(signal.SIGTERM, before)
 
 
-async def _end(running: Session) -> None:
-    left = running.processes()
+async def _end(mark: str) -> None:
+    left = marked(mark)
     for process in left:
         with contextlib.suppress(psutil.Error):
             process.terminate()
