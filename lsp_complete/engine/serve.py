@@ -4,10 +4,12 @@ Strategy: settings come as JSON on standard input (arguments and environment can
 line on standard output says how the start went (`ok`, `busy`, `error …`), then both are closed and the log is the only way out.
 
 Rules:
-- Of two processes started at once for one endpoint the one that gets the lock serves; the other says `busy` and ends.
+- Of two processes started at once for one endpoint the one that gets the lock serves; the other says `busy` and ends. A lock
+  whose holder does not listen (it is ending, or has not begun) is waited for.
 - A hung event loop ends the process by faulthandler's own thread, which needs no interpreter lock.
 - The memory killer should take this process rather than an editor: it raises its own score.
-- `--factory module:function` replaces the engine; it exists for tests and is given by no setting.
+- `--factory module:function` makes the engine: the product's joins the memory plan with the loading, tests have their own. No
+  setting gives it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from lsp_complete.engine.launch import ServeRules
 from lsp_complete.engine.logs import PrivateLog, remove_stale
 from lsp_complete.engine.paths import Endpoint, check_private, log_directory
 from lsp_complete.engine.server import EngineServer, SharedEngine
-from lsp_complete.engine.transport import Lock, acquire
+from lsp_complete.engine.transport import Lock, acquire_or_join
 from lsp_complete.errors import EngineUnavailable, LspCompleteError
 
 log = logging.getLogger(__name__)
@@ -152,7 +154,7 @@ def _run(args: argparse.Namespace) -> int:
     check_private(endpoint.directory)
     options, rules, logs = read_setup(sys.stdin.buffer.read(_SETUP_LIMIT))
     factory = load_factory(args.factory)
-    lock = acquire(endpoint)
+    lock = acquire_or_join(endpoint, rules.close_s)
     if lock is None:
         _say("busy")
         return 0

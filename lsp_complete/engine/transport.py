@@ -19,6 +19,7 @@ import secrets
 import socket
 import struct
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ from lsp_complete.errors import EngineUnavailable
 
 PeerCheck = Callable[[socket.socket], "Peer"]
 _BACKLOG = 64
+_LOCK_POLL_S = 0.03
 
 
 class NotListening(EngineUnavailable):
@@ -135,6 +137,39 @@ def acquire(endpoint: Endpoint) -> Lock | None:
                 os.pwrite(fd, str(os.getpid()).encode(), 0) if hasattr(os, "pwrite") else None
             return Lock(fd, endpoint)
         os.close(fd)  # the previous holder removed the file between our open and our lock
+
+
+def listens(endpoint: Endpoint) -> bool:
+    """Whether somebody takes connections there. A socket file alone says nothing: a killed engine leaves its own behind."""
+    try:
+        address, _ = where(endpoint)
+        family = socket.AF_INET if endpoint.tcp else socket.AF_UNIX
+        with socket.socket(family, socket.SOCK_STREAM) as sock:
+            sock.settimeout(1.0)
+            sock.connect(address)
+    except (OSError, NotListening):
+        return False
+    return True
+
+
+def acquire_or_join(
+    endpoint: Endpoint,
+    limit_s: float,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Lock | None:
+    """The engine lock as soon as it is free, or None as soon as its holder listens (or the time is up). Blocks.
+
+    The holder may just be ending: it has stopped to listen and still holds the lock. Whoever starts then waits here for its end,
+    which is quicker than to give up and be started again.
+    """
+    until = clock() + limit_s
+    while True:
+        lock = acquire(endpoint)
+        if lock is not None or listens(endpoint) or clock() >= until:
+            return lock
+        sleep(_LOCK_POLL_S)
 
 
 def listen(endpoint: Endpoint) -> tuple[socket.socket, bytes]:
