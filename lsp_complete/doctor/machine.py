@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-CGROUP = Path("/sys/fs/cgroup")
+from lsp_complete.models.free import free_memory, gpus
+
 _FLAG_NAMES = {
     "avx": "AVX",
     "avx2": "AVX2",
@@ -48,42 +47,22 @@ class Machine:
 
 def look() -> Machine:
     """The machine as it is now. About 0.1 s, with a GPU tool up to some seconds."""
-    memory = psutil.virtual_memory()
-    limit = _cgroup_room(CGROUP)
-    free = memory.available if limit is None else min(memory.available, limit)
+    free, total = free_memory(), psutil.virtual_memory().total
     usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     cores = max(1, min(usable, psutil.cpu_count(logical=False) or usable))
     name, flags = parse_cpuinfo(_read(Path("/proc/cpuinfo")))
-    gpus, gpu_free = parse_nvidia_smi(_nvidia_smi())
-    if sys.platform == "darwin" and platform.machine() == "arm64":
-        gpus, gpu_free = ("Apple GPU (Metal)",), free
+    names, gpu_free = gpus()
     return Machine(
         platform.platform(),
         name or platform.processor() or platform.machine(),
         cores,
         free,
-        memory.total,
+        total,
         psutil.getloadavg()[0] / usable,
         flags,
-        gpus,
+        names,
         gpu_free,
     )
-
-
-def free_memory() -> int:
-    """Bytes of main memory that this process and its children may still take."""
-    limit = _cgroup_room(CGROUP)
-    available = int(psutil.virtual_memory().available)
-    return available if limit is None else min(available, limit)
-
-
-def _cgroup_room(root: Path) -> int | None:
-    """Bytes left under this container's memory limit; None if there is none."""
-    try:
-        most = int((root / "memory.max").read_text())
-        return max(0, most - int((root / "memory.current").read_text()))
-    except (OSError, ValueError):
-        return None
 
 
 def parse_cpuinfo(text: str) -> tuple[str, tuple[str, ...]]:
@@ -96,28 +75,6 @@ def parse_cpuinfo(text: str) -> tuple[str, tuple[str, ...]]:
         elif key.strip() in ("flags", "Features"):
             flags |= set(value.split())
     return name, tuple(ours for theirs, ours in _FLAG_NAMES.items() if theirs in flags)
-
-
-def parse_nvidia_smi(text: str) -> tuple[tuple[str, ...], int]:
-    """(names, most free bytes) of lines `name, free MiB`."""
-    names, free = [], 0
-    for line in text.splitlines():
-        name, _, room = line.rpartition(",")
-        if name and room.strip().isdigit():
-            names.append(name.strip())
-            free = max(free, int(room) << 20)
-    return tuple(names), free
-
-
-def _nvidia_smi() -> str:
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return ""
-    command = [tool, "--query-gpu=name,memory.free", "--format=csv,noheader,nounits"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""
 
 
 def _read(path: Path) -> str:

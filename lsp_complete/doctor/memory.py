@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from lsp_complete.doctor.machine import free_memory
 from lsp_complete.errors import MemoryPlanError
 from lsp_complete.models.catalogue import CatalogueModel, load_catalogue
 from lsp_complete.models.fit import MemoryRow, smaller_models, table
+from lsp_complete.models.free import free_memory
 from lsp_complete.models.installed import list_installed
 from lsp_complete.models.memory import MemoryPlan, megabytes, plan, reserve
 

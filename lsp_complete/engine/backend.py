@@ -4,7 +4,7 @@ Rules:
 - One owner thread for everything except `abort` and `clear_abort`, which any thread may call.
 - A batch is a list of segments; sequences in it are distinct. Output rows are numbered over the whole batch in order.
 - After ABORTED, part of the batch may or may not be in the KV: read `pos_max` of every sequence again.
-- After NO_ROOM nothing has changed.
+- After NO_ROOM nothing has changed. After NO_MEMORY nothing is certain but that `shrink` may help.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Status(Enum):
     OK = "ok"
     NO_ROOM = "no room"
     ABORTED = "aborted"
+    NO_MEMORY = "no memory"
     FAILED = "failed"
 
 
@@ -121,6 +122,11 @@ class Backend(Protocol):
 
     def clear_abort(self) -> None:
         """Take `abort` back. Any thread."""
+        ...
+
+    def shrink(self) -> bool:
+        """Start over with a smaller context and fewer sequences; everything evaluated is gone and `info` is another. False: it
+        cannot get smaller, nothing was changed. Raises MemoryPlanError if no context at all could be had: only `close` is left."""
         ...
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from lsp_complete.engine.commit import Part, commit_aborted, commit_ok, first_ch
 from lsp_complete.engine.job import Branch, Job
 from lsp_complete.engine.schedule import SHORT, JobView, Limits, StepPlan, plan_step
 from lsp_complete.engine.seating import check_request, missing, seat_job, unseat
+from lsp_complete.engine.shrinking import shrink
 from lsp_complete.engine.state import (
     State,
     clear_slot,
@@ -222,6 +223,8 @@ def execute(state: State, step: Step) -> None:
         commit_ok(state, step.parts)
     elif status is Status.ABORTED:
         commit_aborted(state, step.parts)
+    elif status is Status.NO_MEMORY:
+        shrink(state, step.jobs)
     else:
         fail_step(
             state, step, RequestFailed("llama.cpp could not evaluate this request; the engine goes on.")

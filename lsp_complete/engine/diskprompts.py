@@ -109,6 +109,8 @@ class DiskCache:
         """The verified state, or None (the file is then removed)."""
         try:
             data = entry.path.read_bytes()
+        except MemoryError:
+            return None
         except OSError:
             self.drop(entry)
             return None
@@ -155,8 +157,8 @@ class DiskCache:
         while (job := self._jobs.get()) is not None:
             try:
                 self._write(*job)
-            except OSError as error:
-                _log.warning("a prompt could not be saved: %s", error.strerror or error)
+            except (OSError, MemoryError) as error:
+                _log.warning("a prompt could not be saved: %s", getattr(error, "strerror", "") or "no memory")
             self._forget_pending(job[0])
 
     def _write(self, tokens: Ints, state: bytes | bytearray, key: str) -> None:

@@ -100,6 +100,12 @@ class PromptCache:
         if self._entries.pop(entry.number, None) is not None:
             self._bytes -= entry.size
 
+    def shrink(self) -> None:
+        """Halve the limit: memory is short."""
+        self._limit //= 2
+        while self._bytes > self._limit:
+            self.drop(next(iter(self._entries.values())))
+
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()

@@ -56,7 +56,7 @@ class ServeRules:
 class EngineLaunch:
     """What to start. options: `EngineOptions.as_dict()`. log_directory: "" is the user's own.
 
-    factory: see `serve`; tests only.
+    factory: `module:function` that makes the engine in its process, see `serve`; "" loads exactly what the options say.
     """
 
     model_path: str

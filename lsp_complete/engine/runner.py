@@ -26,8 +26,16 @@ from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.proposer import Proposer
 from lsp_complete.engine.schedule import may_preempt
 from lsp_complete.engine.speculate import Speculator
-from lsp_complete.engine.state import State, check_at_rest, fail_job, make_state, save_one, vacate
-from lsp_complete.errors import EngineUnavailable, LspCompleteError, RequestFailed
+from lsp_complete.engine.state import (
+    State,
+    check_at_rest,
+    fail_job,
+    make_state,
+    out_of_time,
+    save_one,
+    vacate,
+)
+from lsp_complete.errors import EngineUnavailable, LspCompleteError, MemoryPlanError, RequestFailed
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +68,7 @@ class Runner:
         self._closing = False
         self._changed = False
         self._state: State | None = None
+        self._broken = ""
         self._thread = threading.Thread(target=self._main, name="lsp-complete-engine", daemon=True)
 
     def start(self) -> None:
@@ -99,14 +108,22 @@ class Runner:
         self._interrupt_if_useless()
 
     def expire(self, job: Job) -> None:
-        """This job's time is over: it is answered with what it has. Any thread."""
+        """This job's time is over: it is answered with what it has. Any thread.
+
+        Before its first token that is nothing, so it is answered now, whatever the engine is doing. A step in which it is still being
+        prefilled goes on: an aborted micro-batch is lost, and on a loaded machine the next request would lose the same tokens
+        again, for ever.
+        """
         job.expired = True
+        state = self._state
+        if state is not None and job.prefilling:
+            job.deliver(out_of_time(state, job))
         self._interrupt_if_useless()
 
     def _interrupt_if_useless(self) -> None:
         with self._wake:
             running = self._running
-            if running is not None and all(j.cancelled or j.expired for j in running.jobs):
+            if running is not None and all(j.cancelled or (j.expired and not j.prefilling) for j in running.jobs):
                 self._abort()
             self._changed = True
             self._wake.notify()
@@ -134,6 +151,8 @@ class Runner:
     def stats(self) -> dict[str, object]:
         """A snapshot for display; numbers may be a step apart. Any thread."""
         state = self._state
+        if self._broken:
+            return {"state": "broken", "problem": self._broken}
         if state is None:
             return {"state": "loading"}
         info = state.backend.info
@@ -176,6 +195,9 @@ class Runner:
         self._post(_settle, self._ready, backend.info)
         try:
             self._loop_until_closed(self._state)
+        except MemoryPlanError as error:
+            _log.error("the engine cannot go on: %s", error)
+            self._broken = str(error)
         finally:
             self._shut_down(self._state)
 
@@ -216,6 +238,8 @@ class Runner:
     def _guarded_execute(self, state: State, step: Step) -> None:
         try:
             execute(state, step)
+        except MemoryPlanError:
+            raise
         except Exception as error:
             _log.exception("a step failed")
             fail_step(state, step, RequestFailed(f"The engine failed to run this request: {error!r}"))
@@ -238,7 +262,7 @@ class Runner:
         return bool(self._closing or self._inbox or self._changed)
 
     def _shut_down(self, state: State) -> None:
-        gone = EngineUnavailable("the engine was closed")
+        gone = EngineUnavailable(self._broken or "the engine was closed")
         with self._wake:
             self._closing = True
             left = [*self._inbox, *state.waiting, *state.seated.values()]
@@ -246,11 +270,12 @@ class Runner:
         for job in left:
             job.deliver(gone)
             vacate(state, job)
-        while save_one(state, interval_s=0.0, wait_s=2.0):
+        while not self._broken and save_one(state, interval_s=0.0, wait_s=2.0):
             pass
         if state.disk is not None:
             state.disk.close()
-        check_at_rest(state)
+        if not self._broken:
+            check_at_rest(state)
         self._state = None
         state.backend.close()
 

@@ -152,6 +152,9 @@ class EngineServer:
         if self._loading is not None:
             self._loading.cancel()
             await asyncio.wait([self._loading])
+            if not self._model.done():  # nobody may wait for it for ever
+                self._model.set_exception(EngineUnavailable("the engine ended while it was loading"))
+                self._model.exception()
         await self._engine.close()
         self._lock.release()
 
@@ -166,7 +169,7 @@ class EngineServer:
                 session.abort()
         hang = self._hung(now) or await self._stalled(now)
         if hang:
-            log.error("the engine hangs: %s", hang)
+            log.error("the engine hangs or is broken: %s", hang)
             if self._on_hang is not None:
                 self._on_hang(hang)
             return
@@ -200,7 +203,10 @@ class EngineServer:
         if not self._model.done():
             late = now - self._started > self._rules.load_s
             return f"the model did not load within {self._rules.load_s:.0f} s" if late else ""
-        steps, busy = progress(await self._engine.stats())
+        stats = await self._engine.stats()
+        if stats.get("state") == "broken":
+            return f"it cannot go on: {stats.get('problem')}"
+        steps, busy = progress(stats)
         if not busy or steps != self._steps:
             self._steps, self._steps_at = steps, now
         elif now - self._steps_at > self._rules.stall_s:
@@ -274,6 +280,9 @@ class EngineServer:
         return sum(s.ready and not s.observer for s in self.sessions)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.stopping.is_set():  # accepted just before the listener was closed: nobody would end it any more
+            writer.transport.abort()
+            return
         self._connections += 1
         session = Session(self, self._connections, reader, writer, self._rules.grace_s)
         self.sessions.add(session)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lsp_complete.engine.api import Candidate, Completion, EngineTiming
 from lsp_complete.engine.backend import Backend
@@ -61,6 +61,7 @@ class Counters:
     accepted: int = 0
     evicted: int = 0
     parked: int = 0
+    shrunk: int = 0
     reuse_faults: int = 0
     step_errors: int = 0
     integrity_faults: int = 0
@@ -99,6 +100,7 @@ def make_state(
 ) -> State:
     """A fresh state over a loaded backend. A proposer that has batch costs of its own (`cost`) keeps them."""
     info = backend.info
+    options = replace(options, context=info.context, slots=info.slots)  # what could be had, not what was wanted
     own = getattr(proposer, "cost", None)
     costs = own if isinstance(own, BatchCost) else BatchCost(info.gpu)
     return State(
@@ -233,6 +235,12 @@ def complete_job(state: State, job: Job) -> None:
     state.counters.decoded += times.decoded
     leave(state, job)
     job.deliver(Completion(candidates, times))
+
+
+def out_of_time(state: State, job: Job) -> Completion:
+    """The answer of a job whose time ended before its first token. Any thread; the numbers may be a step old."""
+    candidates = (Candidate(b"", stop="time"),) if job.request.max_tokens else ()
+    return Completion(candidates, timing(state, job))
 
 
 def expire_job(state: State, job: Job) -> None:

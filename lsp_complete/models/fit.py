@@ -129,13 +129,18 @@ def smaller_models(model: CatalogueModel) -> tuple[tuple[str, int], ...]:
 
     Smaller main models for commercial use: of its own family if there are any, else of the default's.
     """
+    return smaller_than(model.file.size, model.family)
+
+
+def smaller_than(size: int, family: str) -> tuple[tuple[str, int], ...]:
+    """The same for a file of `size` bytes; family "" is unknown."""
     catalogue = load_catalogue()
-    for family in (model.family, catalogue.default_model.family):
+    for kin in (family, catalogue.default_model.family):
         found = tuple(
             (other.short_name, least_need(other.shape, other.file.size))
             for other in catalogue.models
-            if other.file.size < model.file.size
-            and other.family == family
+            if other.file.size < size
+            and other.family == kin
             and other.licence.commercial
             and "main" in other.roles
         )

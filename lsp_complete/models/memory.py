@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lsp_complete.errors import MemoryPlanError
 from lsp_complete.models.shape import ModelShape
@@ -34,6 +34,7 @@ CONTEXTS = (16384, 12288, 8192, 6144, 4096, 3072, 2048, 1536, 1024)
 N_UBATCH, N_OUTPUTS = 128, 64
 GIB = 1 << 30
 Q4_LOSS = 2.5
+HOST_CACHE = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,15 @@ class MemoryNeed:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to plan for at best. context: tokens of KV shared by all slots. kv_types: acceptable ones, best first."""
+    """What to plan for at best. context: tokens of KV shared by all slots. kv_types: acceptable ones, best first. host_cache: bytes
+    for prompts outside the context."""
 
     context: int = 8192
     slots: int = 8
     kv_types: tuple[str, ...] = ("q8_0", "q4_0")
     n_ubatch: int = N_UBATCH
     outputs: int = N_OUTPUTS
+    host_cache: int = HOST_CACHE
 
     def __post_init__(self) -> None:
         if self.context < 64 or self.slots < 1 or not self.kv_types:
@@ -133,11 +136,11 @@ def plan(
         need = need_of(shape, weights, context, kv_type, chosen)
         layers, on_gpu = gpu_share(shape, need, gpu_usable)
         if need.total - on_gpu <= usable:
-            slots = max(1, min(chosen.slots, context // TOKENS_PER_SLOT))
-            cache = min(512 << 20, (usable - need.total + on_gpu) // 4)
+            slots = slots_for(shape, chosen, context)
+            cache = min(chosen.host_cache, (usable - need.total + on_gpu) // 4)
             lost = _reduced(shape, chosen, context, kv_type, slots)
             return MemoryPlan(context, slots, kv_type, layers, cache, need, lost)
-    raise MemoryPlanError(_refusal(name, shape, weights, free, usable, chosen, smaller))
+    raise MemoryPlanError(refusal(name, shape, weights, free, chosen, smaller))
 
 
 def settings(shape: ModelShape, wanted: Wanted) -> Iterator[tuple[int, str]]:
@@ -156,21 +159,11 @@ def settings(shape: ModelShape, wanted: Wanted) -> Iterator[tuple[int, str]]:
         yield context, kv_type
 
 
-def shrink(current: MemoryPlan, shape: ModelShape) -> MemoryPlan | None:
-    """The next smaller setting after an allocation failed at run time: half the context, fewer slots. None at the end."""
-    context = current.context // 2
-    if context < min(MIN_CONTEXT, shape.context):
-        return None
-    kv = round(kv_bytes_per_token(shape, current.kv_type) * context)
-    slots = max(1, min(current.slots, context // TOKENS_PER_SLOT))
-    return replace(
-        current,
-        context=context,
-        slots=slots,
-        host_cache=current.host_cache // 2,
-        need=replace(current.need, kv=kv),
-        reduced=f"context {context:,} tokens after an allocation failed",
-    )
+def slots_for(shape: ModelShape, wanted: Wanted, context: int) -> int:
+    """As many slots as wanted; fewer, one per TOKENS_PER_SLOT, where the context had to be shortened."""
+    if context >= min(wanted.context, shape.context):
+        return wanted.slots
+    return max(1, min(wanted.slots, context // TOKENS_PER_SLOT))
 
 
 def gpu_share(shape: ModelShape, need: MemoryNeed, gpu_usable: int) -> tuple[int, int]:
@@ -212,23 +205,27 @@ def _reduced(shape: ModelShape, wanted: Wanted, context: int, kv_type: str, slot
     return ", ".join(lost)
 
 
-def _refusal(
+def refusal(
     name: str,
     shape: ModelShape,
     weights: int,
     free: int,
-    usable: int,
     wanted: Wanted,
     smaller: Sequence[tuple[str, int]],
+    *,
+    tried: bool = False,
 ) -> str:
+    """Why a model cannot be loaded: the numbers, and the next smaller one that fits. tried: the plan fitted, but loading failed."""
+    usable = free - reserve(free)
     context, kv_type = min(settings(shape, wanted), key=lambda item: item[0] * KV_BYTES[item[1]])
     need = need_of(shape, weights, context, kv_type, wanted)
     text = (
         f"{name} does not fit the free memory: at least {megabytes(need.total)} are needed "
         f"(weights {megabytes(need.weights)}, KV of {context:,} tokens {megabytes(need.kv)}, "
         f"buffers {megabytes(need.buffers)}, process {megabytes(need.process)}), "
-        f"{megabytes(max(usable, 0))} can be used of {megabytes(free)} free."
+        f"{megabytes(max(usable, 0))} can be used of {megabytes(free)} free"
     )
+    text += ", and the system gave less when it was tried." if tried else "."
     fitting = [
         (least, other) for other, least in smaller if least <= free and least < need.total + reserve(free)
     ]

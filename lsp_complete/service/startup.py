@@ -35,6 +35,9 @@ from ..text.tokenizer import Tokenizer
 from .brain import Opened
 from .planning import LoadedModel
 
+PLANNED = "lsp_complete.commands.engine_load:planned_engine"
+"""What the engine process loads its model with: by a plan for the memory that is free when it starts."""
+
 
 async def open_engine(settings: Settings, on_state: Callable[[str, str], None]) -> Opened:
     """Start or join the engine for these settings. Raises ModelError if there is no model."""
@@ -82,6 +85,7 @@ def engine_launch(settings: Settings, path: Path) -> EngineLaunch:
         model_path=str(path),
         options=engine_options(settings, path).as_dict(),
         rules=ServeRules(idle_s=float(settings.engine.idle_exit_s)),
+        factory=PLANNED,
     )
 
 

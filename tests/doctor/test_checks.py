@@ -9,11 +9,12 @@ import pytest
 
 from lsp_complete.doctor import checks
 from lsp_complete.doctor.findings import Finding, exit_status, render
-from lsp_complete.doctor.machine import Machine, parse_cpuinfo, parse_nvidia_smi
+from lsp_complete.doctor.machine import Machine, parse_cpuinfo
 from lsp_complete.doctor.probe import Probe, read_answer
 from lsp_complete.engine.llama_info import parse_system_info
 from lsp_complete.models.catalogue import load_catalogue
 from lsp_complete.models.fit import Fit, Speed, assumed_speed, fit, recommend
+from lsp_complete.models.free import parse_nvidia_smi
 from lsp_complete.models.installed import Installed
 
 GB = 10**9

@@ -9,8 +9,8 @@ import pytest
 
 from lsp_complete import cli
 from lsp_complete.doctor import editors
-from lsp_complete.doctor.machine import free_memory
 from lsp_complete.doctor.probe import run_probe
+from lsp_complete.models.free import free_memory
 from lsp_complete.models.installed import resolve
 from lsp_complete.models.paths import ENV_FOLDER
 

@@ -10,12 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from lsp_complete.engine.api import ModelInfo
 from lsp_complete.engine.backend import Floats, Ints, Segment, Status
+from lsp_complete.engine.options import EngineOptions
+from lsp_complete.engine.shrink import half
+from lsp_complete.errors import MemoryPlanError
 
 WORDS = [
     b"def ",
@@ -113,7 +117,8 @@ class FakeBackend:
         self.batches: list[list[Segment]] = []
         self.before_ubatch: Callable[[int], None] = lambda n: None
         self.fail_next: Status | None = None
-        self.saves = self.loads = 0
+        self.saves = self.loads = self.shrinks = 0
+        self.shrink_fails = False
         self.closed = False
         self._abort = False
         self._rows: list[Floats] = []
@@ -185,6 +190,19 @@ class FakeBackend:
         except ValueError:
             return False
         self.kv[seq] = {p: (t, c) for p, t, c in rows}
+        return True
+
+    def shrink(self) -> bool:
+        self.shrinks += 1
+        smaller = half(EngineOptions("fake", context=self.info.context, slots=self.info.slots))
+        if smaller is None or self.shrink_fails:
+            if self.shrink_fails:
+                raise MemoryPlanError("no context could be had")
+            return False
+        scratch = self.sequences - self.info.slots
+        self.info = replace(self.info, context=smaller.context, slots=smaller.slots)
+        self.sequences = smaller.slots + scratch
+        self.kv = {s: {} for s in range(self.sequences)}
         return True
 
     def set_threads(self, decode: int, batch: int) -> None:

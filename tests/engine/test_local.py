@@ -117,6 +117,25 @@ async def test_the_time_limit_interrupts_an_evaluation(backend: FakeBackend) -> 
     await engine.close()
 
 
+async def test_a_prefill_that_runs_out_of_time_is_answered_at_once_and_its_step_is_kept(backend: FakeBackend) -> None:
+    """On a loaded machine a step may take longer than a request has. Aborted, its tokens would be lost each time anew."""
+    engine = LocalEngine(OPTIONS, lambda o: backend)
+    await engine.info()
+    gate = Gate(backend)
+    prompt = encode(TEXT)[:60]  # one step of four micro-batches
+    answer = await engine.complete(ask(prompt, time_limit_ms=30.0))
+    assert [c.stop for c in answer.candidates] == ["time"] and not gate.open.is_set()
+    waiting = await engine.complete(ask(encode("waits"), key="w", priority=Priority.BACKGROUND, time_limit_ms=30.0))
+    assert [c.stop for c in waiting.candidates] == ["time"] and not gate.open.is_set()
+    gate.open.set()
+    again = await engine.complete(ask(prompt))
+    assert again.timing.reused >= 59 and again.timing.evaluated <= 1
+    assert again.candidates[0].text == cold(ask(prompt))
+    counters = (await engine.stats())["counters"]
+    assert isinstance(counters, dict) and counters["aborted"] == 0 and counters["expired"] == 2
+    await engine.close()
+
+
 async def test_closing_ends_what_runs(backend: FakeBackend) -> None:
     engine = LocalEngine(OPTIONS, lambda o: backend)
     await engine.info()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import mmap
 import os
 import time
 from pathlib import Path
@@ -85,3 +86,35 @@ class Checking(ScriptedEngine):
 def checking(options: dict[str, Any]) -> ScriptedEngine:
     """See Checking."""
     return Checking(options["model_path"])
+
+
+class Mapped(Checking):
+    """Maps the model file as llama.cpp does, and reads its last page for every answer: cut short, that is SIGBUS."""
+
+    async def info(self) -> ModelInfo:
+        info = await super().info()
+        size = os.path.getsize(self._path)
+        if size < MAPPED_BYTES:
+            raise ModelError(f"the file is truncated: it has {size} of {MAPPED_BYTES} bytes")
+        self._map = await asyncio.to_thread(mapped, self._path)
+        return info
+
+    async def complete(
+        self, request: CompletionRequest, on_delta: DeltaCallback | None = None, *, client: str = ""
+    ) -> Completion:
+        assert self._map[MAPPED_BYTES - 1] == 0
+        return await super().complete(request, on_delta, client=client)
+
+
+MAPPED_BYTES = 1 << 20
+
+
+def mapped(path: str) -> mmap.mmap:
+    """The whole file, read-only."""
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def mapping(options: dict[str, Any]) -> ScriptedEngine:
+    """See Mapped."""
+    return Mapped(options["model_path"])

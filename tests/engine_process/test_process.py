@@ -23,6 +23,7 @@ from lsp_complete.engine.serve import load_factory, main, read_setup
 from lsp_complete.errors import EngineUnavailable, ModelError
 
 from .conftest import REQUEST, Sleeper, States
+from .factories import MAPPED_BYTES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="uses /proc and pidfd")
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,6 +171,27 @@ async def test_truncated_model_file_fails_and_a_good_one_recovers(
     assert states.names == ["starting", "failed"]
     model.write_bytes(b"GGUF and more")
     assert (await client.info()).architecture == "fake"
+
+
+async def test_model_truncated_under_a_running_engine(
+    launch_of, make_real: MakeReal, states: States, run_dir: Path
+) -> None:
+    """Reading what is gone kills the process; the next one says what is wrong; a whole file again is used again."""
+    model = run_dir / "model.gguf"
+    whole = b"GGUF" + bytes(MAPPED_BYTES)
+    model.write_bytes(whole)
+    client = make_real(launch_of("mapping", model=model))
+    await client.info()
+    assert (await client.complete(REQUEST)).candidates
+    os.truncate(model, 8192)
+    with pytest.raises(EngineUnavailable):
+        await client.complete(REQUEST)
+    with pytest.raises(ModelError, match="8192 of"):
+        await client.info()
+    assert states.names == ["starting", "ready", "restarting", "failed"]
+    model.write_bytes(whole)
+    await client.info()
+    assert (await client.complete(REQUEST)).candidates
 
 
 async def test_model_replaced_under_a_running_engine(launch_of, make_real: MakeReal, run_dir: Path) -> None:

@@ -395,3 +395,40 @@ async def test_a_client_that_does_not_read_is_dropped(
     await session.ended.wait()
     assert (await complete(await connect_to(endpoint))).candidates[0].text[:1] == b"x"
     raw.writer.close()
+
+
+async def test_a_connection_accepted_while_the_engine_ends_is_cut_at_once(processes: Processes) -> None:
+    """Nobody would end it any more: its client would wait for the end of the process."""
+    endpoint = await processes.start()
+    processes.servers[0].ask_stop("no client for 60 s")
+    raw = await Raw.to(endpoint, hello=False)
+    assert await raw.read() == {}
+    raw.writer.close()
+    await processes.servers[0].close()
+
+
+async def test_ending_while_loading_leaves_nobody_waiting(processes: Processes) -> None:
+    class Loading(ScriptedEngine):
+        async def info(self) -> ModelInfo:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    processes.make = Loading
+    await processes.start()
+    waiting = asyncio.create_task(processes.servers[0].info())
+    await asyncio.sleep(0)
+    await processes.servers[0].close()
+    with pytest.raises(EngineUnavailable, match="while it was loading"):
+        await asyncio.wait_for(waiting, 30)
+
+
+async def test_an_engine_that_says_it_is_broken_is_ended(processes: Processes) -> None:
+    class Broken(ScriptedEngine):
+        async def stats(self) -> dict[str, object]:
+            return {"state": "broken", "problem": "no context could be had"}
+
+    processes.make = Broken
+    await processes.start()
+    await processes.servers[0].info()
+    await processes.servers[0].tick()
+    assert processes.hangs == ["it cannot go on: no context could be had"]

@@ -28,7 +28,6 @@ from lsp_complete.models.fit import (
 from lsp_complete.models.gguf import require_whole
 from lsp_complete.models.installed import resolve
 from lsp_complete.models.memory import (
-    MemoryPlan,
     Wanted,
     buffer_bytes,
     gpu_share,
@@ -38,7 +37,6 @@ from lsp_complete.models.memory import (
     plan,
     reserve,
     settings,
-    shrink,
 )
 from lsp_complete.models.shape import shape_of
 
@@ -124,13 +122,10 @@ def test_an_explicit_kv_type_is_kept() -> None:
         Wanted(kv_types=("bf16",))
 
 
-def test_shrinking_ends() -> None:
-    current: MemoryPlan | None = plan(SMALL.name, SMALL.shape, SMALL.file.size, 8 * GB)
-    seen = []
-    while current is not None:
-        seen.append((current.context, current.slots))
-        current = shrink(current, SMALL.shape)
-    assert seen == [(8192, 8), (4096, 4), (2048, 2), (1024, 1)]
+def test_slots_go_with_the_context_only_where_it_had_to_be_shortened() -> None:
+    tight = plan(LARGE.name, LARGE.shape, LARGE.file.size, least_need(LARGE.shape, LARGE.file.size))
+    assert tight.slots == max(1, tight.context // 1024) < 8
+    assert plan(SMALL.name, SMALL.shape, SMALL.file.size, 8 * GB, Wanted(context=2048, slots=6)).slots == 6
 
 
 def test_gpu_layers_follow_the_free_gpu_memory() -> None:
