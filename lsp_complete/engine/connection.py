@@ -122,6 +122,8 @@ class Connection:
             if message.get("reason") == "version":
                 raise VersionMismatch(text)
             raise EngineUnavailable(f"the engine refused this client: {text}")
+        if message["t"] == "bye":
+            raise EngineUnavailable("the engine is ending")
         if message["t"] != kind:
             raise ProtocolError("the engine does not follow the handshake")
         return message

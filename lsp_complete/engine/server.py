@@ -8,7 +8,7 @@ Rules:
 - A request that outlives its own limit by `grace_s` means a hung engine thread: `on_hang` ends the process,
   its clients start a new one. A pause of the whole process (suspend, SIGSTOP) is no hang and extends all limits.
 - The socket is made anew if someone removed it, as long as the lock at its path is ours.
-- Observers (`engine status`) do not count as clients.
+- Observers (`engine status`) do not count as clients; whoever is in the middle of the handshake does.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class EngineServer:
                 self._on_hang(hang)
             return
         await self._keep_listening()
-        if not self._clients():
+        if not self._clients() and all(session.ready for session in self.sessions):
             if self.failure is not None:
                 self.ask_stop("the model cannot be used and no client is left")
             elif now - self._alone_since >= self._rules.idle_s or not self._lock.still_ours():

@@ -93,10 +93,9 @@ class Mapped(Checking):
 
     async def info(self) -> ModelInfo:
         info = await super().info()
-        size = os.path.getsize(self._path)
-        if size < MAPPED_BYTES:
-            raise ModelError(f"the file is truncated: it has {size} of {MAPPED_BYTES} bytes")
         self._map = await asyncio.to_thread(mapped, self._path)
+        if len(self._map) < MAPPED_BYTES:
+            raise ModelError(f"the file is truncated: it has {len(self._map)} of {MAPPED_BYTES} bytes")
         return info
 
     async def complete(

@@ -12,11 +12,13 @@ from dataclasses import replace
 import pytest
 
 from lsp_complete.engine.api import Completion, ModelInfo
-from lsp_complete.engine.connection import Dialer, VersionMismatch, dial
+from lsp_complete.engine.connection import Dialer, VersionMismatch, connect, dial
 from lsp_complete.engine.fake import ScriptedEngine
 from lsp_complete.engine.launch import ServeRules
 from lsp_complete.engine.paths import Endpoint
 from lsp_complete.engine.protocol import FrameDecoder, encode_frame
+from lsp_complete.engine.server import EngineServer
+from lsp_complete.engine.session import Session
 from lsp_complete.engine.transport import NotListening, Peer
 from lsp_complete.engine.wire import from_json, to_json
 from lsp_complete.errors import EngineUnavailable, ModelError, RequestFailed
@@ -29,6 +31,14 @@ Connect = Callable[..., object]
 async def complete(connection, request=REQUEST, on_delta=None) -> Completion:
     fields = {"request": to_json(request), "deltas": on_delta is not None}
     return from_json(Completion, await connection.call("complete", fields, on_delta))
+
+
+async def accepted(server: EngineServer) -> Session:
+    """The session of the only connection, as soon as the engine has taken it."""
+    while not server.sessions:  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0)
+    (session,) = server.sessions
+    return session
 
 
 class Raw:
@@ -395,6 +405,35 @@ async def test_a_client_that_does_not_read_is_dropped(
     await session.ended.wait()
     assert (await complete(await connect_to(endpoint))).candidates[0].text[:1] == b"x"
     raw.writer.close()
+
+
+async def test_a_client_in_the_handshake_keeps_an_idle_engine(processes: Processes) -> None:
+    endpoint, server = await processes.start(), processes.servers[0]
+
+    async def pass_seconds(count: float) -> None:
+        for _ in range(int(count)):
+            processes.clock.now += 1
+            await server.tick()
+
+    await pass_seconds(ServeRules().idle_s - 1)
+    raw = await Raw.to(endpoint, hello=False)
+    session = await accepted(server)
+    await pass_seconds(2)
+    assert not server.stopping.is_set()
+    await pass_seconds(ServeRules().handshake_s)  # one that says nothing is cut, and then the engine is free to go
+    await session.ended.wait()
+    await server.tick()
+    assert server.stopping.is_set() and await raw.read() == {}
+    raw.writer.close()
+
+
+async def test_an_engine_that_ends_in_the_handshake_is_simply_unavailable(processes: Processes) -> None:
+    endpoint = await processes.start()
+    connection = await connect(endpoint, Dialer())
+    await accepted(processes.servers[0])
+    await processes.servers[0].close()
+    with pytest.raises(EngineUnavailable, match="is ending"):
+        await connection.handshake(Dialer())
 
 
 async def test_a_connection_accepted_while_the_engine_ends_is_cut_at_once(processes: Processes) -> None:
