@@ -5,7 +5,8 @@ for the end, back off, again. Requests look at the current connection only and n
 
 Rules:
 - `complete` outside "ready" raises EngineUnavailable at once (and starts the engine if it was never started).
-- A model that cannot be used ends in "failed" and stays there until its file changes or `restart` is called.
+- A model that cannot be used ends in "failed" and stays there until its file changes or `restart` is called; one that does not
+  fit the memory is also tried again a minute later, if it is asked for.
 - An engine that dies again and again is started at growing intervals; one that never gets ready ends in "failed".
 - An engine that the user stopped is not started again unasked, but is used again once someone else started it.
 - An engine that does not answer within a request's limit and a grace is hung: it is killed, all its clients restart it.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -67,6 +69,7 @@ class EngineClient:
         self._supervisor: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[ModelInfo] | None = None
         self._stamp = (0, 0, 0)
+        self._memory_at = math.inf
         self._closed = False
 
     # --- api.Engine ---
@@ -115,11 +118,15 @@ class EngineClient:
         """Begin to start or find the engine, unless that is under way. Never waits, never raises."""
         if self._closed or (self._supervisor is not None and not self._supervisor.done()):
             return
-        if self.state == "failed" and file_stamp(self._launch.model_path) == self._stamp:
+        if self.state == "failed" and not self._worth_a_try():
             return
         if self.state == "stopped" and not self._somebody_listens():
             return
         self._begin()
+
+    def _worth_a_try(self) -> bool:
+        """After "failed": the file is another one, or memory was short and some may be free by now."""
+        return file_stamp(self._launch.model_path) != self._stamp or self._clock() >= self._memory_at
 
     async def restart(self) -> None:
         """End the engine if there is one and start it anew, also from "failed" and "stopped". `info` waits for it."""
@@ -134,6 +141,7 @@ class EngineClient:
 
     def _begin(self) -> None:
         self._stamp = file_stamp(self._launch.model_path)
+        self._memory_at = math.inf
         self._forget_ready()
         self._set("starting", "")
         self._supervisor = asyncio.get_running_loop().create_task(self._supervise())
@@ -154,6 +162,8 @@ class EngineClient:
             try:
                 began, reason = await self._one_life()
             except (ModelError, MemoryPlanError) as error:
+                if isinstance(error, MemoryPlanError):
+                    self._memory_at = self._clock() + self._rules.memory_retry_s
                 self._give_up("failed", error)
                 return
             except ToldToStop as error:

@@ -28,7 +28,8 @@ class ClientRules:
     """Times in seconds. first_delay_s doubles with every early death up to max_delay_s (max_busy_s while another process
     holds the lock). stable_s: life after which an engine's death counts as the first again. max_failures: tries
     without ever getting ready. grace_s: beyond a request's own limit (more than the
-    engine's own, which ends it in a better way). handshake_s: for an engine to say welcome.
+    engine's own, which ends it in a better way). handshake_s: for an engine to say welcome. memory_retry_s: after which a model that did not
+    fit the memory may be tried again.
     """
 
     first_delay_s: float = 0.1
@@ -38,6 +39,7 @@ class ClientRules:
     max_failures: int = 5
     grace_s: float = 45.0
     handshake_s: float = 15.0
+    memory_retry_s: float = 60.0
 
 
 def back_off(rules: ClientRules, deaths: int, busy: bool) -> float:

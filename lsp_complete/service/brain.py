@@ -10,19 +10,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from ..config import Settings
 from ..engine.api import Engine, ModelInfo
-from ..errors import EngineUnavailable, LspCompleteError
+from ..errors import EngineUnavailable, LspCompleteError, MemoryPlanError
 from .planning import LoadedModel
 
 logger = logging.getLogger(__name__)
 
 Show = Callable[[str, str], None]
 """(level, message): level is "error" | "warning" | "info"."""
+
+
+MEMORY_RETRY_S = 60.0
+"""After so long a model that did not fit the memory may be tried again: other programs may have ended."""
 
 
 class Status(Protocol):
@@ -46,8 +52,11 @@ Opener = Callable[[Settings, Callable[[str, str], None]], Awaitable[Opened]]
 class Brain:
     """At most one engine at a time, and its loaded model."""
 
-    def __init__(self, opener: Opener, show: Show, status: Status) -> None:
-        self._opener, self._show, self._status = opener, show, status
+    def __init__(
+        self, opener: Opener, show: Show, status: Status, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._opener, self._show, self._status, self._clock = opener, show, status, clock
+        self._retry_at = math.inf
         self._task: asyncio.Task[None] | None = None
         self.engine: Engine | None = None
         self.model: LoadedModel | None = None
@@ -59,8 +68,10 @@ class Brain:
         return self.engine is not None and self.model is not None
 
     def start(self, settings: Settings, then: Callable[[], None]) -> None:
-        """Begin starting unless that has begun. `then` runs on the loop once the model is ready."""
-        if self._task is None:
+        """Begin starting unless that has begun. `then` runs on the loop once the model is ready. A model that did not fit the
+        memory is tried again after a while, without another message."""
+        if self._task is None or (self._task.done() and self._clock() >= self._retry_at):
+            self._retry_at = math.inf
             self._task = asyncio.ensure_future(self._start(settings, then))
 
     async def _start(self, settings: Settings, then: Callable[[], None]) -> None:
@@ -71,8 +82,15 @@ class Brain:
             self.info = await opened.engine.info()
             self.model = await asyncio.to_thread(opened.load, self.info)
         except LspCompleteError as error:
+            told = bool(self.problem) and isinstance(error, MemoryPlanError)
             self.problem = str(error)
             self._status("Error", str(error))
+            if isinstance(error, MemoryPlanError):
+                self._retry_at = self._clock() + MEMORY_RETRY_S
+            if self.engine is not None and self._retry_at < math.inf:
+                await self.engine.close()
+            if told:
+                return
             self._show("error" if not isinstance(error, EngineUnavailable) else "warning", f"lsp-complete: {error}")
             return
         except Exception as error:

@@ -174,15 +174,38 @@ async def test_failed_is_left_when_the_file_changes(
     assert (await client.info()).architecture == "fake"
 
 
+async def test_a_model_that_did_not_fit_is_tried_again_after_a_while(
+    processes: Processes, make_client: MakeClient, states: States
+) -> None:
+    processes.make = lambda: ScriptedEngine(info_error=MemoryPlanError("too large"))
+    client = make_client()
+    with pytest.raises(MemoryPlanError):
+        await client.info()
+    await end_of(processes.servers[0])
+    processes.make = ScriptedEngine
+    processes.clock.now += ClientRules().memory_retry_s - 1
+    with pytest.raises(MemoryPlanError):
+        await client.info()
+    processes.clock.now += 1
+    with pytest.raises(EngineUnavailable):  # asking is what starts it
+        await client.complete(REQUEST)
+    assert (await client.info()).architecture == "fake"
+    assert states.names == ["starting", "failed", "starting", "ready"]
+
+
+async def end_of(server: EngineServer) -> None:
+    """The engine ends, all its sessions first."""
+    for session in list(server.sessions):
+        await session.ended.wait()
+    await server.close()
+
+
 async def test_failed_is_left_by_restart(processes: Processes, make_client: MakeClient) -> None:
     processes.make = lambda: ScriptedEngine(info_error=ModelError("bad"))
     client = make_client()
     with pytest.raises(ModelError):
         await client.info()
-    session = next(iter(processes.servers[0].sessions), None)
-    if session is not None:
-        await session.ended.wait()
-    await processes.servers[0].close()
+    await end_of(processes.servers[0])
     processes.make = ScriptedEngine
     await client.restart()
     assert (await client.info()).architecture == "fake"
