@@ -4,6 +4,8 @@ Strategy: as an editor does it (see `rhythm`), but what counts here is how long 
 lost, not what stood on the screen.
 
 Rules:
+- Every key asks, as in an editor, the line's last one too: nothing overtakes that one while the person looks, so long waits are seen to
+  their end as well.
 - Lines are typed to their end, so the document is whole in between; the time may run over by one line.
 - A request is "answered", "overtaken" (cancelled by the next key, or superseded), "refused" (an error, or no engine) or
   "lost" (no reply at all). Its time runs until the answer, or until it was overtaken.
@@ -105,10 +107,8 @@ class LoadTypist:
         if last is not None and not last.call.reply.done():
             self._client.cancel(last.call)
             last.cancelled = perf_counter()
-        self._last = None
-        if key.asks:
-            self._last = _Open(self._client.ask(uri, key.cursor), key.cursor)
-            self._asked.append(self._last)
+        self._last = _Open(self._client.ask(uri, key.cursor), key.cursor)
+        self._asked.append(self._last)
 
     async def _became(self, asked: _Open, began: float) -> Asked:
         call = asked.call
