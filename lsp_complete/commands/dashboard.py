@@ -5,8 +5,10 @@ curves. The page is made on the server's side and loads itself again; there is n
 
 Rules:
 - Nothing but 127.0.0.1 is bound. The URL holds a token made anew at each start, and the `Host` header must name the
-  loopback address, so neither another user nor a page in a browser (DNS rebinding) can read it.
-- Only GET; only `/TOKEN/` and `/TOKEN/metrics`. What is shown holds no text of a user's files.
+  loopback address (on any port: an editor may forward it), so neither another user nor a page in a browser (DNS rebinding) can read it.
+- Only GET; `/TOKEN/`, `/TOKEN/metrics`, `/TOKEN/recording/NAME` and `/TOKEN/comparison/NAME`, each of a name that is in the list. What is shown
+  holds no text of a user's files.
+- A page is made in a worker thread, from copies: reading a large recording keeps nobody waiting.
 """
 
 from __future__ import annotations
@@ -14,14 +16,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import re
 import secrets
+import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import LspCompleteError
+from ..measure import kept
+from ..measure.recording import SUFFIX, read
 from . import dashboard_page
+from .dashboard_judged import comparison_page, comparisons_list, recording_page, recordings_list
 from .http_wire import BadRequest, read_request, response
 from .stats import gather, plain_engine
 
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
 SAMPLE_S = 2.0
 KEEP = 900
 RECORDINGS = 20
+_LOOPBACK = re.compile(r"(?:127\.0\.0\.1|localhost)(?::\d{1,5})?")
 METRICS_KIND = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 Figures = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]
@@ -38,11 +48,12 @@ Gather = Callable[[], Figures]
 
 
 def add_parser(sub: Sub) -> None:
-    """`dashboard [--port PORT]`."""
+    """`dashboard [--port PORT] [--until-eof]`."""
     parser = sub.add_parser("dashboard", help="show the figures as a local page, until Ctrl-C")
     parser.add_argument(
         "--port", type=_port, metavar="PORT", help="loopback port (default: dashboard.port, else a free one)"
     )
+    parser.add_argument("--until-eof", action="store_true", help="end when standard input ends (for editors)")
     parser.set_defaults(run=_run)
 
 
@@ -60,14 +71,28 @@ def _run(args: argparse.Namespace) -> int:
 
     settings = load(sources()).settings
     port = settings.dashboard.port if args.port is None else args.port
-    board = Dashboard(secrets.token_urlsafe(24), _figures, folder_of(settings.record))
+    board = Dashboard(secrets.token_urlsafe(24), _figures, folder_of(settings.record), kept.folder())
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(
-            board.serve(
-                port, lambda url: print(f"lsp-complete dashboard: {url} (Ctrl-C ends it)", flush=True)
-            )
-        )
+        asyncio.run(_serve(board, port, args.until_eof))
     return 0
+
+
+async def _serve(board: Dashboard, port: int, until_eof: bool) -> None:
+    serving = asyncio.ensure_future(
+        board.serve(port, lambda url: print(f"lsp-complete dashboard: {url} (Ctrl-C ends it)", flush=True))
+    )
+    if until_eof:
+        loop = asyncio.get_running_loop()
+
+        def wait() -> None:
+            while sys.stdin.buffer.read(4096):
+                pass
+            with contextlib.suppress(RuntimeError):  # the loop may be gone already
+                loop.call_soon_threadsafe(serving.cancel)
+
+        threading.Thread(target=wait, name="until-eof", daemon=True).start()
+    with contextlib.suppress(asyncio.CancelledError):
+        await serving
 
 
 def _figures() -> Figures:
@@ -79,19 +104,18 @@ class Dashboard:
     """The page's server. Event loop; figures are gathered in a worker thread."""
 
     def __init__(
-        self, token: str, gather: Gather, recordings: Path, clock: Callable[[], float] = time.monotonic
+        self, token: str, gather: Gather, recordings: Path, comparisons: Path, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._token, self._gather, self._recordings, self._clock = token, gather, recordings, clock
+        self._token, self._gather, self._clock = token, gather, clock
+        self._recordings, self._comparisons = recordings, comparisons
         self._servers: Sequence[dict[str, Any]] = ()
         self._engines: Sequence[dict[str, Any]] = ()
-        self._history: dict[int, deque[tuple[float, float, float]]] = {}
-        self._hosts: frozenset[str] = frozenset()
+        self._history: dict[int, deque[dashboard_page.Point]] = {}
 
     async def serve(self, port: int, ready: Callable[[str], None]) -> None:
         """Serve until cancelled. Raises OSError if the port cannot be used."""
         listener = await asyncio.start_server(self._client, "127.0.0.1", port, limit=1 << 14)
         bound = listener.sockets[0].getsockname()[1]
-        self._hosts = frozenset(f"{name}:{bound}" for name in ("127.0.0.1", "localhost"))
         async with listener:
             ready(f"http://127.0.0.1:{bound}/{self._token}/")
             while True:
@@ -105,10 +129,11 @@ class Dashboard:
         for server in self._servers:
             pid = int(server.get("pid", 0))
             seen.add(pid)
-            total = ((server.get("server", {}).get("all") or {}).get("ms") or {}).get("total")
-            if total:
+            stages = (server.get("server", {}).get("all") or {}).get("ms") or {}
+            if "total" in stages:
                 points = self._history.setdefault(pid, deque(maxlen=KEEP))
-                points.append((now, float(total["p50"]), float(total["p95"])))
+                parts = tuple(float(stages[name]["p50"]) for name in dashboard_page.SHOWN)
+                points.append((now, float(stages["total"]["p50"]), float(stages["total"]["p95"]), parts))
         for pid in set(self._history) - seen:
             del self._history[pid]
 
@@ -116,7 +141,10 @@ class Dashboard:
         try:
             request = await read_request(reader, 10.0)
             if request is not None:
-                writer.write(self.answer(request.method, request.path, request.headers.get("host", "")))
+                history = {pid: tuple(points) for pid, points in self._history.items()}
+                writer.write(
+                    await asyncio.to_thread(self.answer, request.method, request.path, request.headers.get("host", ""), history)
+                )
                 await writer.drain()
         except BadRequest as error:
             writer.write(response(error.status, str(error), keep=False, kind="text/plain"))
@@ -125,10 +153,12 @@ class Dashboard:
         finally:
             writer.close()
 
-    def answer(self, method: str, path: str, host: str) -> bytes:
-        """One answer."""
+    def answer(
+        self, method: str, path: str, host: str, history: Mapping[int, Sequence[dashboard_page.Point]]
+    ) -> bytes:
+        """One answer. history: by server, times by the clock."""
         token, _, rest = path.removeprefix("/").partition("/")
-        if host not in self._hosts or not secrets.compare_digest(token.encode(), self._token.encode()):
+        if not _LOOPBACK.fullmatch(host) or not secrets.compare_digest(token.encode(), self._token.encode()):
             return response(
                 403, "open the address that `lsp-complete dashboard` printed", keep=False, kind="text/plain"
             )
@@ -139,17 +169,31 @@ class Dashboard:
                 200, dashboard_page.metrics(self._servers, self._engines), keep=False, kind=METRICS_KIND
             )
         if rest:
-            return response(404, "there is / and /metrics", keep=False, kind="text/plain")
+            found = self._judged(rest)
+            if found is None:
+                return response(404, "there is no such page", keep=False, kind="text/plain")
+            return response(200, found, keep=False, kind="text/html; charset=utf-8")
         now = self._clock()
-        history = {pid: [(now - at, a, b) for at, a, b in points] for pid, points in self._history.items()}
-        page = dashboard_page.page(self._servers, self._engines, history, recordings(self._recordings))
+        ago = {pid: [(now - p[0], p[1], p[2], p[3]) for p in points] for pid, points in history.items()}
+        judged = recordings_list(recordings(self._recordings)) + comparisons_list(kept.comparisons(self._comparisons))
+        page = dashboard_page.page(self._servers, self._engines, ago, judged)
         return response(200, page, keep=False, kind="text/html; charset=utf-8")
+
+    def _judged(self, rest: str) -> str | None:
+        """The page of a recording or a comparison that is in the list, or None."""
+        kind, _, name = rest.partition("/")
+        if kind == "comparison":
+            entry = kept.comparisons(self._comparisons).get(name)
+            with contextlib.suppress(KeyError, TypeError, ValueError):
+                return comparison_page(entry) if entry is not None else None
+        elif kind == "recording" and name in {known for known, _ in recordings(self._recordings)}:
+            with contextlib.suppress(OSError, LspCompleteError, TypeError, ValueError):
+                return recording_page(name, kept.counted(read(self._recordings / name)))
+        return None
 
 
 def recordings(folder: Path) -> list[tuple[str, int]]:
     """Names and sizes of the newest recordings, newest first."""
-    from ..measure.recording import SUFFIX
-
     with contextlib.suppress(OSError):
         paths = sorted(folder.glob("*" + SUFFIX), reverse=True)[:RECORDINGS]
         return [(path.name, path.stat().st_size) for path in paths]

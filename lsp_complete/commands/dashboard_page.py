@@ -14,11 +14,12 @@ from ..measure.statistics import STAGES
 
 Server = Mapping[str, Any]
 Engine = Mapping[str, Any]
-Point = tuple[float, float, float]
-"""(seconds ago, P50, P95) of one server's whole requests, ms."""
+Point = tuple[float, float, float, tuple[float, ...]]
+"""(seconds ago, P50 and P95 of one server's whole requests, P50 of each stage in the order of STAGES without the total), ms."""
 
 REFRESH_S = 5
-_SHOWN = tuple(stage for stage in STAGES if stage != "total")
+SHOWN = tuple(stage for stage in STAGES if stage != "total")
+"""The stages that are drawn, in order."""
 _COLOURS = ("#718096", "#9f7aea", "#4299e1", "#38b2ac", "#ecc94b", "#ed8936", "#f56565", "#48bb78", "#a0aec0")
 _WIDTH, _HEIGHT = 640, 160
 _STYLE = """
@@ -27,6 +28,7 @@ body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:64rem;padding
 table{border-collapse:collapse;margin:.6rem 0}th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #8884}
 th:first-child,td:first-child{text-align:left}.bar{display:flex;height:14px;width:420px;background:#8882}
 .bar span{display:block;height:100%}.key span{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 .9em}
+table.words td{text-align:left}.worse{color:#c53030;font-weight:600}.better{color:#2f855a;font-weight:600}a{color:inherit}
 svg text{fill:currentColor;font-size:12px}section{margin-bottom:2.5rem}
 """
 
@@ -35,23 +37,28 @@ def page(
     servers: Sequence[Server],
     engines: Sequence[Engine],
     history: Mapping[int, Sequence[Point]],
-    recordings: Sequence[tuple[str, int]],
+    judged: str = "",
 ) -> str:
-    """The whole page. recordings: (file name, bytes), newest first."""
+    """The main page. judged: sections of recordings and comparisons, HTML already."""
     parts = [_server(server, history.get(int(server.get("pid", 0)), ())) for server in servers]
     if not servers:
         parts.append("<p>No server has answered anything yet; a server is started by an editor.</p>")
     parts += [_engine(engine) for engine in engines] or ["<p>No engine is running.</p>"]
-    parts.append(_recordings(recordings))
+    return frame("lsp-complete", "<h1>lsp-complete</h1>" + "\n".join([*parts, judged]), REFRESH_S)
+
+
+def frame(title: str, body: str, refresh_s: int = 0) -> str:
+    """A whole page around body (HTML). refresh_s: seconds until it loads itself again, 0 never."""
+    again = f'<meta http-equiv="refresh" content="{refresh_s}">' if refresh_s else ""
     head = (
-        f'<meta charset="utf-8"><meta http-equiv="refresh" content="{REFRESH_S}"><meta name="referrer" content="no-referrer">'
+        f'<meta charset="utf-8">{again}<meta name="referrer" content="no-referrer">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
     )
-    body = "<h1>lsp-complete</h1>" + "\n".join(parts)
-    return f'<!doctype html><html lang="en"><head>{head}<title>lsp-complete</title><style>{_STYLE}</style></head><body>{body}</body></html>\n'
+    return f'<!doctype html><html lang="en"><head>{head}<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n'
 
 
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of texts."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><tr>{top}</tr>{body}</table>"
@@ -65,7 +72,7 @@ def _server(server: Server, history: Sequence[Point]) -> str:
             name.replace("_", " "),
             str(bucket["count"]),
             *(f"{bucket['ms']['total'][q]:.0f}" for q in ("p50", "p95", "p99")),
-            *(f"{bucket['ms'][stage]['p50']:.1f}" for stage in _SHOWN),
+            *(f"{bucket['ms'][stage]['p50']:.1f}" for stage in SHOWN),
         ]
         for name, bucket in buckets.items()
         if bucket.get("ms")
@@ -79,8 +86,8 @@ def _server(server: Server, history: Sequence[Point]) -> str:
             f"<p>{int(server.get('documents', 0))} documents, {int(done.get('requests', 0))} requests, "
             f"{float(done.get('decode_tps', 0)):.0f} tokens/s decoded</p>",
             _over_time(history),
-            _grid(["ms", "count", "P50", "P95", "P99", *(f"{stage} P50" for stage in _SHOWN)], rows),
-            _grid(["hits", "share"], rates),
+            grid(["ms", "count", "P50", "P95", "P99", *(f"{stage} P50" for stage in SHOWN)], rows),
+            grid(["hits", "share"], rates),
             _waterfalls(server.get("recent", ())),
             "</section>",
         ]
@@ -88,47 +95,55 @@ def _server(server: Server, history: Sequence[Point]) -> str:
 
 
 def _over_time(history: Sequence[Point]) -> str:
+    """P50 and P95 of whole requests as lines, over the medians of their stages on top of each other."""
     if len(history) < 2:
         return ""
-    span = max(ago for ago, _, _ in history) or 1.0
-    most = max(p95 for _, _, p95 in history) or 1.0
-    lines = []
-    for index, (name, colour) in enumerate((("P50", "#4299e1"), ("P95", "#ed8936"))):
-        dots = " ".join(
-            f"{50 + (1 - p[0] / span) * (_WIDTH - 60):.1f},{10 + (1 - p[1 + index] / most) * (_HEIGHT - 30):.1f}"
-            for p in history
-        )
-        lines.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{dots}"/>')
-        lines.append(f'<text x="{60 + 50 * index}" y="{_HEIGHT - 4}" style="fill:{colour}">{name}</text>')
+    span = max(point[0] for point in history) or 1.0
+    most = max(max(point[2], sum(point[3])) for point in history) or 1.0
+
+    def dot(ago: float, value: float) -> str:
+        return f"{50 + (1 - ago / span) * (_WIDTH - 60):.1f},{10 + (1 - value / most) * (_HEIGHT - 30):.1f}"
+
+    shapes = []
+    for index, colour in enumerate(_COLOURS):
+        above = [dot(p[0], sum(p[3][: index + 1])) for p in history]
+        below = [dot(p[0], sum(p[3][:index])) for p in reversed(history)]
+        shapes.append(f'<polygon fill="{colour}" fill-opacity="0.6" points="{" ".join([*above, *below])}"/>')
+    for index, (name, colour) in enumerate((("P50", "#2b6cb0"), ("P95", "#c05621"))):
+        dots = " ".join(dot(p[0], p[1 + index]) for p in history)  # type: ignore[arg-type]  # 1 and 2 are numbers
+        shapes.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{dots}"/>')
+        shapes.append(f'<text x="{60 + 50 * index}" y="{_HEIGHT - 4}" style="fill:{colour}">{name}</text>')
     label = f'<text x="0" y="16">{most:.0f} ms</text><text x="{_WIDTH - 160}" y="{_HEIGHT - 4}">the last {span / 60:.0f} min</text>'
-    return f'<svg role="img" aria-label="latency over time" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}">{"".join(lines)}{label}</svg>'
+    drawn = f'<svg role="img" aria-label="latency over time" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}">{"".join(shapes)}{label}</svg>'
+    return f"<h3>Latency over time</h3>{_key()}{drawn}<p><small>Areas: the median of each stage.</small></p>"
+
+
+def _key() -> str:
+    names = "".join(f'<span style="background:{colour}"></span>{stage}' for stage, colour in zip(SHOWN, _COLOURS, strict=True))
+    return f'<p class="key">{names}</p>'
 
 
 def _waterfalls(recent: Sequence[Mapping[str, Any]]) -> str:
     if not recent:
         return ""
     longest = max(float(record.get("total_ms", 0)) for record in recent) or 1.0
-    key = "".join(
-        f'<span style="background:{colour}"></span>{stage}'
-        for stage, colour in zip(_SHOWN, _COLOURS, strict=True)
-    )
     rows = []
     for record in recent:
         pieces = "".join(
             f'<span style="width:{float(record.get(f"{stage}_ms", 0)) / longest * 100:.2f}%;background:{colour}"></span>'
-            for stage, colour in zip(_SHOWN, _COLOURS, strict=True)
+            for stage, colour in zip(SHOWN, _COLOURS, strict=True)
         )
         words = (record.get("scenario", ""), record.get("source", ""), record.get("outcome", ""))
         cells = "".join(f"<td>{escape(str(word).replace('_', ' '))}</td>" for word in words)
         rows.append(
             f'<tr><td><div class="bar">{pieces}</div></td><td>{float(record.get("total_ms", 0)):.0f} ms</td>{cells}</tr>'
         )
-    return f'<h3>Recent requests</h3><p class="key">{key}</p><table>{"".join(rows)}</table>'
+    return f'<h3>Recent requests</h3>{_key()}<table>{"".join(rows)}</table>'
 
 
 def _engine(engine: Engine) -> str:
     stats = engine.get("stats") or {}
-    process = stats.get("process") or {}
+    process, counters = stats.get("process") or {}, stats.get("counters") or {}
     slots = stats.get("slots") or []
     most = max((int(slot.get("tokens", 0)) for slot in slots), default=0) or 1
     bars = "".join(
@@ -141,16 +156,11 @@ def _engine(engine: Engine) -> str:
         ["waiting, running", f"{stats.get('waiting', 0)}, {stats.get('running', 0)}"],
         ["memory", f"{int(process.get('rss_bytes') or 0) / 2**20:.0f} MB"],
         ["clients", str(process.get("clients", ""))],
+        ["tokens reused, restored, evaluated", ", ".join(str(counters.get(name, 0)) for name in ("reused", "restored", "evaluated"))],
+        ["restored from disk", str(counters.get("restored_from_disk", 0))],
     ]
     name = escape(str(engine.get("name", "")))
-    return f"<section><h2>Engine {name}</h2>{_grid(['engine', ''], rows)}<h3>Slots</h3><table>{bars}</table></section>"
-
-
-def _recordings(recordings: Sequence[tuple[str, int]]) -> str:
-    if not recordings:
-        return "<section><h2>Recordings</h2><p>None; <code>record.enabled</code> turns recording on.</p></section>"
-    rows = [[name, f"{size / 1024:.0f} KB"] for name, size in recordings]
-    return f"<section><h2>Recordings</h2>{_grid(['file', 'size'], rows)}</section>"
+    return f"<section><h2>Engine {name}</h2>{grid(['engine', ''], rows)}<h3>Slots</h3><table>{bars}</table></section>"
 
 
 # -- OpenMetrics -----------------------------------------------------------------------------------------

@@ -194,6 +194,7 @@ class LogSettings(_Group):
     level: Literal["debug", "info", "warning", "error"] = _option(
         "warning", "Least level that is logged", scope="own"
     )
+    requests: bool = _option(False, "One line of JSON for each request, times and counts only", scope="own")
 
 
 class RecordSettings(_Group):

@@ -42,13 +42,14 @@ class HeaderFormat:
 class Frame:
     """What stands around the window's prefix. header: before the family's first token; opening: at the start of the prefix.
 
-    key: what it was made from; two frames with equal keys have equal ids. layout: the chunks in it.
+    layout: the chunks in it. above: which other documents open the prefix (a notebook's earlier cells), with their versions.
     """
 
     header: Ids = ()
     opening: Ids = ()
     layout: tuple[Placed, ...] = ()
     own: tuple[str, ...] = ()
+    above: tuple[tuple[str, int], ...] = ()
 
     @property
     def tokens(self) -> int:

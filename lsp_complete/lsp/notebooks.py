@@ -1,6 +1,7 @@
 """Notebook cells as documents of their own, and files that were renamed or deleted.
 
 Strategy: a cell is an ordinary document with its own URI; the notebook only says which cells come and go. Requests name the cell.
+The order of the cells goes to the service, where earlier cells open a cell's prompt.
 
 Rules: to our own store only, as for text documents; malformed changes of one cell do not stop the others.
 """
@@ -47,6 +48,7 @@ def _register_notebooks(server: CompletionServer) -> None:
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
     def did_open(params: types.DidOpenNotebookDocumentParams) -> None:
+        service.notebooks.opened(params.notebook_document.uri, [cell.document for cell in params.notebook_document.cells])
         opened(params.cell_text_documents)
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
@@ -58,6 +60,9 @@ def _register_notebooks(server: CompletionServer) -> None:
             for gone in cells.structure.did_close or ():
                 service.closed(gone.uri)
             opened(cells.structure.did_open)
+            array, came = cells.structure.array, cells.structure.did_open or ()
+            uris = [item.uri for item in came] if array.cells is None else [cell.document for cell in array.cells]
+            service.notebooks.spliced(params.notebook_document.uri, array.start, array.delete_count, uris)
         for content in cells.text_content or ():
             identifier = content.document
             changes = convert.changes_of(content.changes)
@@ -70,6 +75,7 @@ def _register_notebooks(server: CompletionServer) -> None:
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def did_close(params: types.DidCloseNotebookDocumentParams) -> None:
+        service.notebooks.closed(params.notebook_document.uri)
         for cell in params.cell_text_documents:
             service.closed(cell.uri)
 

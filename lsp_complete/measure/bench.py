@@ -33,6 +33,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     _add_documents(benches)
     _add_speculation(benches)
     _add_context(benches)
+    _add_recording(benches)
     _add_crossfile(benches)
     _add_keystrokes(benches)
     for add in (add_load, add_soak):
@@ -308,6 +309,24 @@ def run_keystrokes(arguments: argparse.Namespace) -> dict[str, Any]:
         settings=settings,
     )
     return _wrap("keystrokes", bench_keystrokes.run(options, arguments.save), arguments, settings)
+
+
+def _add_recording(benches: Any) -> None:
+    parser = benches.add_parser("recording", help="what recording costs per key")
+    parser.add_argument("--keys", type=int, default=2000, metavar="N", help="keys to type (default 2000)")
+    parser.add_argument(
+        "--answer-ms", type=float, default=100.0, metavar="N", help="key to answer here, as bench typing told it (default 100)"
+    )
+    _common(parser)
+    parser.set_defaults(run=_guarded(run_recording))
+
+
+def run_recording(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The recording benchmark's result."""
+    from . import bench_recording
+
+    result = bench_recording.run(arguments.keys, arguments.answer_ms, arguments.seed)
+    return envelope("recording", result, model="none", settings={}, seed=arguments.seed)
 
 
 def _wrap(

@@ -102,6 +102,7 @@ def closed_figures(samples: Sequence[KeySample]) -> dict[str, Any]:
         "drafted_share": round(ratio(sum(s.drafted > 0 for s in later), len(later)), 4),
         "acceptance": round(ratio(sum(max(0, s.accepted) for s in later), sum(max(0, s.drafted) for s in later)), 4),
         "stages_p50_ms": stage_medians(later),
+        "stages_add_up": adding_up(samples),
         "empty_because": reasons(judged),
         "places": len({s.place for s in samples}),
         "keys": len(samples),
@@ -120,6 +121,12 @@ def stage_medians(samples: Sequence[KeySample]) -> dict[str, float | None]:
     told = [s.stage_ms for s in samples if s.stage_ms]
     names = [name for name in (told[0] if told else {}) if any(stages.get(name) for stages in told)]
     return {name: _quantile([stages.get(name, 0.0) for stages in told], 0.5) for name in names}
+
+
+def adding_up(samples: Sequence[KeySample]) -> float | None:
+    """Share of the keys whose stages sum to key → answer as the client measured it, within 5 % or 2 ms."""
+    told = [(s.ms, sum(v for name, v in s.stage_ms.items() if name != "total")) for s in samples if s.stage_ms.get("total")]
+    return round(ratio(sum(abs(ms - total) <= max(0.05 * ms, 2.0) for ms, total in told), len(told)), 4) if told else None
 
 
 def comparison(ours: Sequence[KeySample], theirs: Sequence[KeySample], seed: int) -> dict[str, Any]:

@@ -135,13 +135,17 @@ def _add_compare(commands: Any) -> None:
 
 
 def _compare(args: argparse.Namespace) -> int:
+    from . import kept
     from .replay_compare import compare
+    from .replay_gate import word_of
     from .replay_report import page
     from .replay_run import load_run
 
     (first, first_rows), (second, second_rows) = load_run(args.first), load_run(args.second)
     result = compare(first_rows, second_rows, seed=args.seed)
     names = (args.first.resolve().name, args.second.resolve().name)
+    verdict = word_of({figure.verdict for figure in result.quality})
+    kept.keep(result, names, (str(first.get("model", "")), str(second.get("model", ""))), verdict, kept.folder())
     if args.html:
         sides = ({**first, "rows": first_rows}, {**second, "rows": second_rows})
         args.html.write_text(page(result, *sides, names), encoding="utf-8")

@@ -96,6 +96,7 @@ def _gate(args: argparse.Namespace) -> int:
     first, second = Side(args.model, args.kv), Side(args.against or args.model, args.against_kv or args.kv)
     base = ReplayOptions(merge(SETTINGS, nested(args.set)), limit=args.limit)
     verdicts = run(recordings, first, second, base, args.out, control=args.control, seed=args.seed, say=_say)
+    _keep(args, verdicts)
     if args.html:
         _report(args, verdicts)
     if args.json:
@@ -106,6 +107,18 @@ def _gate(args: argparse.Namespace) -> int:
         raise ValueError("There are too few points to tell; make a larger corpus with `replay corpus`.")
     held = verdicts["second"].word in ("same", "better") and ("control" not in verdicts or verdicts["control"].word == "same")
     return 0 if held else EXIT_NOT_HELD
+
+
+def _keep(args: argparse.Namespace, verdicts: Mapping[str, Verdict]) -> None:
+    """Leave the comparisons where the dashboard shows them."""
+    from . import kept
+    from .replay_run import load_run
+
+    models = {name: str(load_run(args.out / name)[0].get("model", "")) for name in ("first", *verdicts)}
+    title = args.out.resolve().name
+    for name, verdict in verdicts.items():
+        names = (f"{title}/first", f"{title}/{name}")
+        kept.keep(verdict.comparison, names, (models["first"], models[name]), verdict.word, kept.folder())
 
 
 def _report(args: argparse.Namespace, verdicts: Mapping[str, Verdict]) -> None:

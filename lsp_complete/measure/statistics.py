@@ -57,6 +57,11 @@ class Statistics:
         self._breaks: Counter[str] = Counter()
         self._requests = 0
         self._decode_ms = 0.0
+        self._trees: Counter[bool] = Counter()
+
+    def tree(self, exact: bool) -> None:
+        """Count a request's syntax tree: of the very text, or of an earlier one, moved."""
+        self._trees[exact] += 1
 
     def add(self, record: StageRecord, now: float) -> None:
         """Count one answered request."""
@@ -79,7 +84,7 @@ class Statistics:
         copy._sources, copy._outcomes, copy._tokens, copy._breaks = (
             counter.copy() for counter in (self._sources, self._outcomes, self._tokens, self._breaks)
         )
-        copy._requests, copy._decode_ms = self._requests, self._decode_ms
+        copy._requests, copy._decode_ms, copy._trees = self._requests, self._decode_ms, self._trees.copy()
         return copy
 
     def recent(self, now: float, count: int = 50) -> list[StageRecord]:
@@ -116,6 +121,7 @@ class Statistics:
                 "kv_prefix": ratio(self._tokens["reused"], self._tokens["prompt_tokens"]),
                 "kv_restored": ratio(self._tokens["restored"], self._tokens["prompt_tokens"]),
                 "drafts": ratio(self._tokens["accepted"], self._tokens["drafted"]),
+                "syntax": ratio(self._trees[True], self._trees[True] + self._trees[False]),
             },
             "decode_tps": ratio(self._tokens["decoded"] * 1000.0, self._decode_ms),
         }

@@ -77,6 +77,10 @@ class Attempt:
         """Add to the stage record."""
         self.record = replace(self.record, **values)  # type: ignore[arg-type]  # names are the record's own
 
+    def spent(self, **ms: float) -> None:
+        """Add times to the stage record's: a stage may come about twice in one request."""
+        self.record = replace(self.record, **{name: getattr(self.record, name) + value for name, value in ms.items()})
+
     def empty(self, outcome: str, reason: str = "") -> Answer:
         """An answer without suggestions."""
         return Answer((), replace(self.record, outcome=outcome, reason=reason), self.considered)
@@ -132,7 +136,7 @@ class Completer:
         """Ask the engine, or join work in flight that agrees with the typing."""
         began = self._clock()
         amount = self._amount(attempt)
-        attempt.note(syntax_ms=(self._clock() - began) * 1000)
+        attempt.spent(syntax_ms=(self._clock() - began) * 1000)
         if not amount.request:
             return attempt.empty("held_back", amount.reason)
         joined, typed = self._join(attempt)
@@ -147,20 +151,25 @@ class Completer:
             await asyncio.wait({attempt.overtaken}, timeout=debounce / 1000)
             if attempt.overtaken.done():
                 return attempt.empty("superseded")
-            attempt.note(queue_ms=debounce)
+            attempt.spent(queue_ms=debounce)
         if self._framer is not None:
+            began = self._clock()
             await self._framer.ready(attempt.state)
+            attempt.spent(syntax_ms=(self._clock() - began) * 1000)
             if attempt.overtaken.done():
                 return attempt.empty("superseded")
         planned = self._plan(attempt, small=False)
         generation = self._ask(attempt, amount, planned, self._evaluate_limit(attempt, planned))
+        began = self._clock()
         try:
-            return await self._finish(attempt, generation, "")
+            return await self._finish(attempt, generation, "", began)
         except PromptCold:
             if attempt.overtaken.done():
                 return attempt.empty("superseded")
+            attempt.spent(queue_ms=(self._clock() - began) * 1000)
         planned = self._plan(attempt, small=True)
-        return await self._finish(attempt, self._ask(attempt, amount, planned, 0), "")
+        generation = self._ask(attempt, amount, planned, 0)
+        return await self._finish(attempt, generation, "", self._clock())
 
     async def foresee(self, attempt: Attempt) -> str:
         """The suggestion for a place that may come, kept in the store; "" if there is none. Raises PromptCold where its prompt
@@ -173,11 +182,13 @@ class Completer:
         if not amount.request:
             return ""
         planned = self._plan(attempt, small=False)
-        answer = await self._finish(attempt, self._ask(attempt, amount, planned, AHEAD_EVALUATE), "")
+        generation = self._ask(attempt, amount, planned, AHEAD_EVALUATE)
+        answer = await self._finish(attempt, generation, "", self._clock())
         return answer.suggestions[0].text if answer.suggestions else ""
 
     async def _joined(self, attempt: Attempt, generation: Generation, typed: str) -> Answer | None:
         """The answer from work in flight; None once it contradicts the typing, or ends without an answer for it."""
+        began = self._clock()
         while not generation.task.done():
             news = asyncio.ensure_future(generation.changed.wait())
             waited: set[asyncio.Future[Any]] = {generation.task, attempt.overtaken, news}
@@ -188,10 +199,12 @@ class Completer:
             if attempt.overtaken.done():
                 return attempt.empty("superseded")
             if generation.contradicts(typed):
+                attempt.spent(queue_ms=(self._clock() - began) * 1000)
                 return None
         if generation.task.cancelled() or generation.task.exception() is not None:
+            attempt.spent(queue_ms=(self._clock() - began) * 1000)
             return None
-        answer = await self._finish(attempt, generation, typed)
+        answer = await self._finish(attempt, generation, typed, began)
         return None if answer.stages.reason == "typed_otherwise" else answer
 
     def _evaluate_limit(self, attempt: Attempt, planned: Planned) -> int:
@@ -318,11 +331,11 @@ class Completer:
         window = SMALL if small else window_for(model, attempt.settings)
         planned = plan(state, query.offset, model, window, None if attempt.ahead_ms else self._framer)
         total = self._clock() - began
-        attempt.note(context_ms=(total - planned.tokenize_s) * 1000, tokenize_ms=planned.tokenize_s * 1000)
+        attempt.spent(context_ms=(total - planned.tokenize_s) * 1000, tokenize_ms=planned.tokenize_s * 1000)
         return planned
 
-    async def _finish(self, attempt: Attempt, generation: Generation, typed: str) -> Answer:
-        began = self._clock()
+    async def _finish(self, attempt: Attempt, generation: Generation, typed: str, began: float) -> Answer:
+        """began: when this request began to wait for the generation."""
         waited: set[asyncio.Future[Any]] = {generation.task, attempt.overtaken}
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         if attempt.overtaken.done() or generation.task.cancelled():
@@ -335,7 +348,7 @@ class Completer:
             self._lookups.answered(generation.request, completion.timing.decoded)
         post = self._clock()
         suggestions, reason = self._polished(attempt, generation, completion, typed)
-        attempt.note(post_ms=attempt.record.post_ms + (self._clock() - post) * 1000)
+        attempt.spent(post_ms=(self._clock() - post) * 1000)
         if not suggestions:
             return attempt.empty("empty" if reason in ("", "empty") else "held_back", reason)
         attempt.note(outcome="shown")
@@ -348,10 +361,8 @@ class Completer:
         if not attempt.ahead_ms:
             self._pace = pace.answered(self._pace, waited_ms)
         share = min(1.0, waited_ms / t.total_ms) if t.total_ms > 0 else 1.0
+        attempt.spent(queue_ms=t.queue_ms * share, prefill_ms=t.prefill_ms * share, decode_ms=t.decode_ms * share)
         attempt.note(
-            queue_ms=attempt.record.queue_ms + t.queue_ms * share,
-            prefill_ms=t.prefill_ms * share,
-            decode_ms=t.decode_ms * share,
             reused=t.reused,
             evaluated=t.evaluated,
             restored=t.restored,

@@ -35,11 +35,13 @@ from .context_join import ContextJoin
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
 from .judging import Judging
 from .lookups import Lookups
+from .notebooks import CellFramer, Notebooks
 from .outcomes import Outcomes
 from .power import Thrift
 from .prefetch import Prefetch
-from .publish import Figures, Publisher
+from .publish import Figures, Publisher, with_rate
 from .recorder import Recorder
+from .request_log import RequestLog
 from .types import Answer, Query
 
 logger = logging.getLogger(__name__)
@@ -64,6 +66,8 @@ class Service:
         self.settings, self._clock = settings, clock
         self.recorder = Recorder(settings.record, clock)
         self.publisher: Publisher | None = None
+        self.request_log = RequestLog()
+        self.request_log.on = settings.log.requests
         self.brain = Brain(self.recorder.watching(opener), show, status)
         self.documents = DocumentSet()
         self.store = SuggestionStore(clock)
@@ -75,8 +79,10 @@ class Service:
         self.context = ContextJoin(self.documents, index_cache, clock)
         self.lookups = Lookups(self.documents, self.context.shareable, self.context.retrieved)
         judging = Judging(self.context.syntax.state, lambda: self.context.index)
-        self._completer = Completer(self.brain, self.store, clock, self.context, self.lookups, judging)
-        self._ahead = Ahead(self.brain, clock, self.context)
+        self.notebooks = Notebooks()
+        framer = CellFramer(self.context, self.notebooks, self.documents)
+        self._completer = Completer(self.brain, self.store, clock, framer, self.lookups, judging)
+        self._ahead = Ahead(self.brain, clock, framer)
         self._prefetch = Prefetch(self._completer, self.store, clock)
         self.thrift = Thrift(clock)
         self._restart: asyncio.Future[None] | None = None
@@ -88,6 +94,7 @@ class Service:
         """New settings; a change that concerns the engine restarts it at the next document or request."""
         old, self.settings = self.settings, settings
         self.recorder.configure(settings.record)
+        self.request_log.on = settings.log.requests
         if (old.model, old.engine, old.model_dir) != (settings.model, settings.engine, settings.model_dir):
             self._restart = asyncio.ensure_future(self.restart_engine())
         self.context.configure(settings, self.roots)
@@ -213,7 +220,7 @@ class Service:
             answer = await self._answer(query, record, overtaken)
         except asyncio.CancelledError:
             self._cancelled(uri, overtaken)
-            self._count(Answer((), replace(record, outcome="cancelled", total_ms=self._since(query))))
+            self._count(query, Answer((), replace(self._finished(record, query), outcome="cancelled")))
             raise
         except LspCompleteError as error:
             outcome = "unavailable" if isinstance(error, EngineUnavailable) else "error"
@@ -225,12 +232,13 @@ class Service:
             if self._waiting.get(uri) is overtaken:
                 del self._waiting[uri]
         answer = replace(answer, stages=self._finished(answer.stages, query))
-        self._count(answer)
+        self._count(query, answer)
         self.outcomes.answered(query, answer.suggestions)
         return answer
 
-    def _count(self, answer: Answer) -> None:
+    def _count(self, query: Query, answer: Answer) -> None:
         self.statistics.add(answer.stages, self._clock())
+        self.request_log.answered(answer.stages, query)
         self.recorder.answered(answer.stages.request, answer)
         if self.publisher is not None:
             self.publisher.noted()
@@ -240,8 +248,14 @@ class Service:
         model = self.brain.model.name if self.brain.model is not None else ""
         roots = tuple(map(str, self.roots))
         return Figures(
-            self.statistics.frozen(), self._clock(), self.outcomes.snapshot(), len(self.documents), model, self.brain.problem, roots
+            self.statistics.frozen(), self._clock(), self.outcomes.snapshot(), len(self.documents), model, self.brain.problem, roots,
+            self._token_table(),
         )  # fmt: skip
+
+    def _token_table(self) -> float:
+        """Share of the tokens asked for that the tables had, 0–1."""
+        model = self.brain.model
+        return model.spans.stats().reused if model is not None else 0.0
 
     def _overtake(self, uri: str) -> asyncio.Future[None]:
         """Answer the document's older request now; returns the future that a newer one will resolve."""
@@ -259,6 +273,9 @@ class Service:
         record = replace(record, scenario=self._scenario(state, query))
         state.requests += 1
         state.cursor = query.offset
+        exact = self.context.syntax.exact(query.document.uri)
+        if exact is not None:
+            self.statistics.tree(exact)
         if self.paused or not self._enabled(query.document.language_id):
             return Answer((), replace(record, outcome="disabled", reason="setting"))
         if self.context.secret(query.document.uri):
@@ -276,9 +293,9 @@ class Service:
         began = self._clock()
         agrees = self._completer.expected(attempt)
         await self._ahead.full_prompt(state, query, self.settings, overtaken, agrees=agrees)
+        attempt.spent(queue_ms=(self._clock() - began) * 1000)
         if overtaken.done():
             return attempt.empty("superseded")
-        attempt.note(queue_ms=(self._clock() - began) * 1000)
         answer = await self._completer.complete(attempt)
         if not overtaken.done():
             self._look_ahead(attempt, answer)
@@ -365,7 +382,7 @@ class Service:
             except (LspCompleteError, asyncio.TimeoutError) as error:
                 engine = {"problem": str(error) or type(error).__name__}
         return {
-            "server": self.statistics.snapshot(self._clock()),
+            "server": with_rate(self.statistics.snapshot(self._clock()), "token_table", self._token_table()),
             "outcomes": self.outcomes.snapshot(),
             "documents": len(self.documents),
             "engine": engine,

@@ -38,7 +38,8 @@ PREFIX = "stats-"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a server tells of itself. now: clock of the statistics, seconds. roots: workspace folders."""
+    """What a server tells of itself. now: clock of the statistics, seconds. roots: workspace folders. token_table: share of tokens that
+    needed no tokenizing."""
 
     statistics: Statistics
     now: float
@@ -47,6 +48,7 @@ class Figures:
     model: str
     problem: str
     roots: tuple[str, ...]
+    token_table: float = 0.0
 
 
 class Publisher:
@@ -114,9 +116,15 @@ def plain(figures: Figures, started: float) -> dict[str, Any]:
         "documents": figures.documents,
         "roots": [hashlib.sha256(os.fsencode(root)).hexdigest()[:12] for root in figures.roots],
         "outcomes": figures.outcomes,
-        "server": figures.statistics.snapshot(figures.now),
+        "server": with_rate(figures.statistics.snapshot(figures.now), "token_table", figures.token_table),
         "recent": [record.as_dict() for record in recent],
     }
+
+
+def with_rate(snapshot: dict[str, object], name: str, share: float) -> dict[str, object]:
+    """The snapshot with one more hit rate."""
+    rates = snapshot.get("hit_rates")
+    return {**snapshot, "hit_rates": {**(rates if isinstance(rates, dict) else {}), name: round(share, 4)}}
 
 
 def published(directory: Path, alive: Callable[[int], bool] = psutil.pid_exists) -> list[dict[str, Any]]:

@@ -185,6 +185,11 @@ class SyntaxWorker:
         exact = entry.tree is not None and not entry.edits
         return SyntaxState(entry.facts, entry.tree, entry.moved, exact, entry.reason)
 
+    def exact(self, uri: str) -> bool | None:
+        """Whether the tree is of the newest text; None for a document that is not open or has no language. O(1)."""
+        entry = self._entries.get(uri)
+        return None if entry is None or entry.facts is None else entry.tree is not None and not entry.edits
+
     def background(self, job: Callable[[], T], priority: int = 1) -> asyncio.Future[T | None]:
         """Run a job on the parse thread once no open document waits; smaller priorities first. None if it failed."""
         future: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()

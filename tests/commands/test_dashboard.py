@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lsp_complete.commands.dashboard import Dashboard
+from lsp_complete.commands.dashboard_judged import comparisons_list, recordings_list
 from lsp_complete.commands.dashboard_page import metrics, page
 from lsp_complete.commands.stats import plain_engine
 from lsp_complete.engine.control import EngineStatus
-from lsp_complete.measure.recording import SUFFIX
+from lsp_complete.measure import kept
+from lsp_complete.measure.recording import SUFFIX, Header, Recording, write
+from lsp_complete.measure.replay_compare import compare
 from lsp_complete.measure.stages import StageRecord
 from lsp_complete.measure.statistics import Statistics
 from lsp_complete.service.publish import Figures, plain
+from tests.measure.test_recording import EVENTS
+from tests.measure.test_replay import rows
 
 TOKEN = "a-token"
 
@@ -56,10 +64,14 @@ async def request(url: str, method: str = "GET", path: str | None = None, host: 
 
 
 def test_only_who_has_the_address_reads_it(tmp_path: Path) -> None:
-    (tmp_path / f"20260101-000000-1-1{SUFFIX}").write_text("x")
+    name = f"20260101-000000-1-1{SUFFIX}"
+    write(tmp_path / name, Recording(Header("server"), EVENTS))
+    (tmp_path / f"20260101-000000-1-0{SUFFIX}").write_text("no recording")
+    entry = kept.keep(compare(rows(), rows(exact=0.0)), ("<before>", "after"), ("a", "b"), "worse", tmp_path / "c", 1e9)
 
     async def run() -> None:
-        board = Dashboard(TOKEN, lambda: ([server()], [engine()]), tmp_path, clock=iter(range(100)).__next__)
+        clock = iter(range(100)).__next__
+        board = Dashboard(TOKEN, lambda: ([server()], [engine()]), tmp_path, tmp_path / "c", clock=clock)
         url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         task = asyncio.ensure_future(board.serve(0, url.set_result))
         address = await url
@@ -68,10 +80,21 @@ def test_only_who_has_the_address_reads_it(tmp_path: Path) -> None:
         good = await request(address)
         assert status_of(good) == 200 and b"latency over time" in good and SUFFIX.encode() in good
         assert b"&lt;model&gt;" in good and b"secret" not in good and b"<script" not in good
+        assert b"&lt;before&gt; \xe2\x86\x92 after" in good and b">worse<" in good and b"Areas: the median" in good
+        one = await request(address, path=f"/{TOKEN}/recording/{name}")
+        assert status_of(one) == 200 and b"characters typed" in one and b"shown" in one
+        assert b"secret" not in one and b"123" not in one and b"<script" not in one
+        other = await request(address, path=f"/{TOKEN}/comparison/{entry.stem}")
+        assert status_of(other) == 200 and b"exact" in other and b"<svg" in other and b"&lt;before&gt;" in other
+        for bad in ("recording/../c", "recording/", f"recording/{name.replace('-1-1', '-1-0')}", "comparison/none", "comparison/"):
+            assert status_of(await request(address, path=f"/{TOKEN}/{bad}")) == 404
         numbers = await request(address, path=f"/{TOKEN}/metrics")
         assert b"openmetrics-text" in numbers and numbers.endswith(b"# EOF\n")
         port = address.split(":")[2].split("/")[0]
         assert status_of(await request(address, host=f"evil.example:{port}")) == 403
+        for host in ("127.0.0.1.evil.example", "localhost.evil", f"evil@127.0.0.1:{port}", "127.0.0.1:", "0.0.0.0"):
+            assert status_of(await request(address, host=host)) == 403
+        assert status_of(await request(address, host="localhost:9")) == 200  # forwarded
         assert status_of(await request(address, path="/wrong/")) == 403
         assert status_of(await request(address, path="/")) == 403
         assert status_of(await request(address, method="POST")) == 405
@@ -97,6 +120,38 @@ def test_metrics_are_well_formed() -> None:
 
 @pytest.mark.parametrize("servers", [[], [{"pid": 1}]])
 def test_a_page_without_figures(servers: list[dict[str, Any]]) -> None:
-    html = page(servers, [], {}, [])
+    html = page(servers, [], {}, recordings_list([]) + comparisons_list({}))
+    assert "record.enabled" in html and "replay gate" in html
     assert "No engine is running" in html and "http:" not in html and "https:" not in html
     assert metrics(servers, []).endswith("# EOF\n")
+
+
+def test_kept_comparisons_hold_no_names_of_code_and_the_newest_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = tmp_path / "comparisons"
+    monkeypatch.setattr(kept, "KEEP", 3)
+    for number in range(5):
+        kept.keep(compare(rows(), rows(exact=0.0, text="secret_name")), ("a", str(number)), ("m", "m"), "worse", where, 1e9 + number)
+    found = kept.comparisons(where)
+    assert [entry["names"][1] for entry in found.values()] == ["4", "3", "2"]
+    assert "secret_name" not in json.dumps(found) and "result" in next(iter(found.values()))
+    assert '"gained_names"' not in json.dumps(found)
+    if os.name == "posix":
+        assert where.stat().st_mode & 0o777 == 0o700 and {p.stat().st_mode & 0o777 for p in where.iterdir()} == {0o600}
+    (where / "99999999.json").write_text("{", encoding="utf-8")
+    assert len(kept.comparisons(where)) <= 3 and kept.comparisons(tmp_path / "none") == {}
+
+
+def test_a_recording_in_figures() -> None:
+    told = kept.counted(Recording(Header("server"), EVENTS))
+    assert (told["requests"], told["accepted"], told["documents"], told["characters typed"]) == (1, 1, 1, 3)
+    assert told["p50_ms"] == 0.5 and told["outcomes"] == {"shown": 1}
+    assert kept.counted(Recording(Header("git"), ()))["p50_ms"] is None
+
+
+def test_it_ends_with_its_standard_input() -> None:
+    command = [sys.executable, "-m", "lsp_complete", "dashboard", "--port", "0", "--until-eof"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert re.match(r"lsp-complete dashboard: http://127\.0\.0\.1:\d+/\S+/ ", process.stdout.readline())
+        process.stdin.close()
+        assert process.wait(60) == 0

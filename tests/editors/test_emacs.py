@@ -16,6 +16,7 @@ from .terminal import Terminal, terminal
 pytestmark = [pytest.mark.editor, pytest.mark.slow]
 
 QUIET = """
+(setq native-comp-jit-compilation nil native-comp-deferred-compilation nil) ; a new home would compile lsp-mode in processes of its own
 (load "lsp-mode-autoloads" t t)
 (setq inhibit-startup-screen t make-backup-files nil auto-save-default nil create-lockfiles nil ring-bell-function #'ignore)
 (setq lsp-warn-no-matched-clients nil lsp-auto-guess-root t lsp-enable-snippet nil lsp-enable-file-watchers nil lsp-keep-workspace-alive nil)

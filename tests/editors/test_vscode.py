@@ -8,7 +8,7 @@ import os
 import pytest
 
 from .sandbox import Sandbox
-from .vscode import ACCEPT_LINE, GHOST, LINES, STATUS, code
+from .vscode import ACCEPT_LINE, DIALOG, GHOST, LINES, STATUS, code
 
 pytestmark = [pytest.mark.editor, pytest.mark.slow]
 
@@ -76,6 +76,12 @@ def test_tab_emoji_braces_and_the_menu(box: Sandbox) -> None:
         page.wait(f"({STATUS}).includes('ready')", "ready again")
         page.command("lsp-complete: Statistics")
         page.wait(f"({LINES}).includes('outcomes')", "statistics")
+        page.command("lsp-complete: Menu")
+        page.wait("document.querySelector('.quick-input-list')?.textContent.includes('Dashboard')", "the menu")
+        page.press("Escape")
+        page.command("lsp-complete: Dashboard")  # VS Code asks before it opens a page outside
+        page.wait(f"/127\\.0\\.0\\.1|localhost/.test({DIALOG})", "the address of the dashboard")
+        page.press("Escape")
 
 
 def test_closing_leaves_nothing_behind(box: Sandbox) -> None:

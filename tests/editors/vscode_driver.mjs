@@ -19,6 +19,7 @@ const run = {
   wait: ({ code, timeout }) => page.waitForFunction(code, undefined, { timeout }).then(() => null),
   click: ({ selector }) => page.click(selector).then(() => null),
   shot: ({ path }) => page.screenshot({ path }).then(() => null),
+  full: ({ path }) => page.screenshot({ path, fullPage: true }).then(() => null),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -19,6 +19,12 @@ FAKE = (sys.executable, str(HERE / "fake_server.py"))
 Options = Callable[..., SessionOptions]
 
 
+@pytest.fixture(autouse=True)
+def no_comparisons_at_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the commands keep for the dashboard stays out of the user's state."""
+    monkeypatch.setattr("lsp_complete.measure.kept.folder", lambda: tmp_path_factory.mktemp("state") / "comparisons")
+
+
 @pytest.fixture
 def fake_options(monkeypatch: pytest.MonkeyPatch) -> Options:
     """Session options for a fake server that knows the given lines."""

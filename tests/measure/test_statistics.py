@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import random
@@ -11,7 +12,7 @@ import pytest
 
 from lsp_complete.measure.compare import mean_difference, paired, quantile_ratio
 from lsp_complete.measure.stages import StageRecord
-from lsp_complete.measure.statistics import Statistics, percentile
+from lsp_complete.measure.statistics import RING, SCENARIOS, Statistics, percentile
 
 
 def record(number: int, **values: object) -> StageRecord:
@@ -51,10 +52,12 @@ def test_hit_rates() -> None:
     statistics.add(record(2, source="typed_through"), 0)
     statistics.add(record(3, source="store"), 0)
     statistics.add(record(4, source="joined"), 0)
+    for exact in (True, True, False, True):
+        statistics.tree(exact)
     rates = statistics.snapshot(0)["hit_rates"]
     assert rates == {
         "without_model": 0.5, "typed_through": 0.25, "prefetched": 0.0, "joined": 0.5, "kv_prefix": 0.9, "kv_restored": 0.0,
-        "drafts": 0.25,
+        "drafts": 0.25, "syntax": 0.75,
     }  # fmt: skip
     assert statistics.snapshot(0)["decode_tps"] == 80.0
     assert Statistics().snapshot(0)["hit_rates"]["kv_prefix"] == 0.0  # type: ignore[index]
@@ -66,6 +69,28 @@ def test_memory_is_bounded_whatever_the_buckets_are_called() -> None:
         statistics.add(record(number, scenario=f"scenario {number}"), now=0)
     held = sum(len(ring) for ring in statistics._rings.values())
     assert held == 8 and len(statistics._rings) == 6 and sys.getsizeof(statistics._rings) < 2000
+
+
+def test_a_million_requests_take_no_more_memory_than_some_thousands() -> None:
+    statistics = Statistics()
+    names = [*SCENARIOS, "something else"]
+
+    def add(first: int, last: int) -> None:
+        for number in range(first, last):
+            outcome = "superseded" if number % 3 == 0 else "shown"
+            word = f"word {number}" if number % 100 == 0 else ""
+            made = StageRecord(number, names[number % 6], "model", outcome, total_ms=float(number), reuse_break=word)
+            statistics.add(made, now=number / 10)
+
+    add(0, 10_000)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    add(10_000, 1_000_000)
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 2_000  # some large numbers took the place of small ones
+    snapshot = statistics.snapshot(100_000.0)
+    assert snapshot["requests"] == 1_000_000 and len(json.dumps(snapshot)) < 10_000
+    assert len(statistics.recent(100_000.0, 10_000)) <= 6 * RING
 
 
 def test_bootstrap_finds_a_difference_and_finds_none() -> None:

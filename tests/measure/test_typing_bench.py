@@ -111,6 +111,10 @@ def test_closed_figures_separate_openings_and_unjudged_keys() -> None:
     assert closed_figures(silent)["empty_because"] == {"held_back short": 1, "not told": 1}
     staged = [sample(key=n, stage_ms={"decode": 10.0 * n, "queue": 0.0}) for n in range(3)]
     assert closed_figures(staged)["stages_p50_ms"] == {"decode": 10.0}
+    assert closed_figures(staged)["stages_add_up"] is None
+    sums = [{"decode": 94.0, "post": 2.0, "total": 96.0}, {"decode": 90.0, "total": 90.0}]
+    assert closed_figures([sample(stage_ms=stages) for stages in sums])["stages_add_up"] == 0.5
+    assert closed_figures([sample(ms=3.0, stage_ms={"read": 1.5, "total": 1.5})])["stages_add_up"] == 1.0
 
 
 def test_comparison_pairs_the_same_keys() -> None:

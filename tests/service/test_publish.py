@@ -21,7 +21,7 @@ def figures(roots: tuple[str, ...] = ("/home/someone/secret-project",)) -> Figur
     statistics = Statistics()
     for number in range(5):
         statistics.add(StageRecord(number, source="model", outcome="shown", total_ms=100.0 + number), 1.0)
-    return Figures(statistics, 2.0, {"accepted": 3}, 2, "model.gguf", "", roots)
+    return Figures(statistics, 2.0, {"accepted": 3}, 2, "model.gguf", "", roots, 0.9)
 
 
 async def publish(directory: Path) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ async def publish(directory: Path) -> list[dict[str, Any]]:
 
 def test_figures_are_published_seldom_and_go_with_the_server(tmp_path: Path) -> None:
     (found,) = asyncio.run(publish(tmp_path))
-    assert found["pid"] == os.getpid() and found["server"]["requests"] == 5 and len(found["recent"]) == 5
+    assert found["pid"] == os.getpid() and found["server"]["requests"] == 5 and found["server"]["hit_rates"]["token_table"] == 0.9 and len(found["recent"]) == 5
     assert "secret-project" not in json.dumps(found) and list(tmp_path.iterdir()) == []
 
 

@@ -8,6 +8,7 @@
 
 import * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State as ClientState, type LanguageClientOptions, type ServerOptions } from "vscode-languageclient/node";
+import { Dashboard } from "./dashboard";
 import { find, offer } from "./find";
 import { pick } from "./models";
 import { declared, forServer, SECTION } from "./settings";
@@ -22,11 +23,12 @@ let command: string | undefined;
 let status: StatusItem;
 let names: string[] = [];
 let paused = false;
+const dashboard = new Dashboard();
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   names = declared(context);
   status = new StatusItem();
-  context.subscriptions.push(status, track(() => client));
+  context.subscriptions.push(status, dashboard, track(() => client));
   const commands: [string, (...words: never[]) => unknown][] = [
     ["menu", menu],
     ["restart", restart],
@@ -36,6 +38,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     ["toggleLanguage", toggleLanguage],
     ["models", models],
     ["statistics", statistics],
+    ["dashboard", () => (command ? dashboard.show(command) : undefined)],
     ["log", () => client?.outputChannel.show()],
     ["trigger", () => vscode.commands.executeCommand("editor.action.inlineSuggest.trigger")],
   ];
@@ -182,6 +185,7 @@ async function menu(): Promise<void> {
     ...(language ? [{ label: `$(circle-slash) Turn ${off[language] === false ? "on" : "off"} for ${language}`, run: "lspComplete.toggleLanguage" }] : []),
     { label: "$(cloud-download) Models…", run: "lspComplete.models" },
     { label: "$(graph) Statistics", run: "lspComplete.statistics" },
+    { label: "$(dashboard) Dashboard", detail: "latency by stage, hit rates, slots, recordings; in the browser", run: "lspComplete.dashboard" },
     { label: "$(output) Log", run: "lspComplete.log" },
     { label: "$(refresh) Restart the engine", run: "lspComplete.restartEngine" },
     { label: "$(debug-restart) Restart the server", run: "lspComplete.restart" },
