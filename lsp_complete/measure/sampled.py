@@ -5,7 +5,8 @@ a few runs of changed lines are typed, and suggestions are asked for at seeded p
 one edit each. Lines of one run share their prompt, so that a point costs little more than its own decoding.
 
 Rules:
-- Only whole lines of LINE_MIN to LINE_MAX characters, no comments, are typed; at most LINES of a run, at PLACES places each.
+- Only whole lines of LINE_MIN to LINE_MAX characters are typed, at least half of them code (no comments, no prose in strings); at most LINES of a
+  run, at PLACES places each.
 - The final texts are the new ones, exactly.
 - The random source is the caller's.
 """
@@ -16,6 +17,8 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..suggest.language import facts_for
+from ..suggest.scan import code_only
 from ..syntax.languages import language_for
 from .corpus import COMMENT_STARTS
 from .edits import body, split_lines
@@ -44,25 +47,26 @@ def runs(pairs: Sequence[Pair]) -> list[Run]:
     """All that can be asked about, in order."""
     found = []
     for number, (path, old, new) in enumerate(pairs):
-        if language_for("", path, old[:80].partition("\n")[0]) is None:
+        known = language_for("", path, old[:80].partition("\n")[0])
+        if known is None:
             continue
-        text = old
-        for index, (start, end, becomes) in enumerate(hunks(old, new)):
-            whole = start == 0 or text[start - 1] in "\r\n"
-            text = text[:start] + becomes + text[end:]
-            lines = tuple(_lines(becomes, whole))
+        code = code_only(new, facts_for(known.ids[0]))
+        for index, (start, _, text) in enumerate(hunks(old, new)):  # a run starts where its text does in the new file
+            lines = tuple(_lines(text, start == 0 or new[start - 1] in "\r\n", code[start : start + len(text)]))
             if lines:
                 found.append(Run(number, index, lines))
     return found
 
 
-def _lines(text: str, whole: bool) -> Iterator[tuple[int, int]]:
-    """(start, end) of the first lines that can be typed. whole: the text begins at a line's start."""
+def _lines(text: str, whole: bool, code: str) -> Iterator[tuple[int, int]]:
+    """(start, end) of the first lines that can be typed. whole: the text begins at a line's start; code: the text without
+    comments and strings, of the same length."""
     offset, first, taken = 0, -1, 0
     for number, line in enumerate(split_lines(text)):
         content = body(line).strip()
         ends = len(line) > len(body(line))
         fit = LINE_MIN <= len(content) <= LINE_MAX and not content.startswith(COMMENT_STARTS)
+        fit = fit and 2 * len("".join(code[offset : offset + len(line)].split())) >= len("".join(content.split()))
         if fit and ends and (whole or number) and taken < LINES and (first < 0 or number - first < REACH):
             first, taken = (number if first < 0 else first), taken + 1
             yield offset, offset + len(body(line).rstrip())

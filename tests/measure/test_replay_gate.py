@@ -45,6 +45,13 @@ def test_lines_of_a_change_are_asked_about_inside() -> None:
     assert made == sampled.recording([("a.py", OLD, NEW)], [run], random.Random(1))
 
 
+def test_prose_is_no_line_to_type() -> None:
+    text = 'def first(value):\n    """What it does.\n\n    value: a sentence in a string.\n    """\n    return compute(value)  # a longer comment than the code\n'
+    (run,) = sampled.runs([("a.py", "", text + "last = first(1) + 2\n")])
+    assert [text[start:end] for start, end in run.lines][:1] == ["def first(value):"]
+    assert len(run.lines) == 2  # and the last one
+
+
 def test_what_is_not_chosen_still_happens() -> None:
     pairs = [("a.py", OLD, NEW), ("b.txt", "one\n", "two\n"), ("c.py", OLD, OLD.replace("value", "amount") + NEW)]
     found = sampled.runs(pairs)
