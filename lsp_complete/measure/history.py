@@ -2,7 +2,7 @@
 
 Strategy: the pinned projects are a few releases each, from the Python registry, checked against their digests; each project's releases become
 the commits of a git repository, always the same one. Half of them were first released in 2026, so no model of 2024 has seen them. A repository of one's own
-does as well: its newest commits are taken. What the commits changed is typed and asked about at a sample of places (`sampled`).
+does as well: its newest commits are taken. What the commits changed is typed and asked about at a sample of places (`replay_sampled`).
 
 Rules:
 - The same seed, count and repositories give the same recordings, byte for byte.
@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from . import sampled
+from . import replay_sampled as sampled
 from .corpus import PACKAGES, Package, obtain
 from .import_git import changes, commits
 from .recording import SUFFIX, RecordingError, private_folder, write

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lsp_complete import cli
-from lsp_complete.measure import history, replay_gate, sampled
+from lsp_complete.measure import history, replay_gate
+from lsp_complete.measure import replay_sampled as sampled
 from lsp_complete.measure.corpus import Package
 from lsp_complete.measure.recording import Asked, Recording, RecordingError, final_texts, read
 from lsp_complete.measure.replay_compare import compare
