@@ -28,7 +28,7 @@ body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:64rem;padding
 table{border-collapse:collapse;margin:.6rem 0}th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #8884}
 th:first-child,td:first-child{text-align:left}.bar{display:flex;height:14px;width:420px;background:#8882}
 .bar span{display:block;height:100%}.key span{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 .9em}
-table.words td{text-align:left}.worse{color:#c53030;font-weight:600}.better{color:#2f855a;font-weight:600}a{color:inherit}
+table.words td,table.words th{text-align:left}.worse{color:#c53030;font-weight:600}.better{color:#2f855a;font-weight:600}a{color:inherit}
 svg text{fill:currentColor;font-size:12px}section{margin-bottom:2.5rem}
 """
 

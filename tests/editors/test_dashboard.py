@@ -26,14 +26,16 @@ from .vscode import DRIVER, Code, _browser
 pytestmark = [pytest.mark.editor, pytest.mark.slow]
 
 LINES = ("total = price * quantity + shipping_cost", "label = name_of_user")
-ROUNDS = 4
 
 
-async def typed(client: LspClient, uri: str) -> None:
-    """A file into which lines are typed, a request after every key."""
-    client.open(uri, "python", "")
+async def typed(client: LspClient, uri: str, stop: asyncio.Event) -> None:
+    """A file into which lines are typed, a request after every key, from when the engine answers until told to stop."""
+    client.open(uri, "python", LINES[0][:9])
+    while not (await client.inline(uri, Position(0, 9))).items:
+        pass
+    client.change(uri, [Edit(Position(0, 0), Position(0, 9), "")])
     line = 0
-    for _ in range(ROUNDS):
+    while not stop.is_set():
         for text in LINES:
             for column, char in enumerate(text):
                 here = Position(line, column)
@@ -81,8 +83,10 @@ def test_two_servers_at_work(box: Sandbox) -> None:
         assert board.stdout is not None and board.stdin is not None
         found = re.search(rb"http://\S+", await board.stdout.readline())
         assert found
-        work = [asyncio.create_task(typed(c, (box.project / f"{n}.py").as_uri())) for n, c in enumerate(servers)]
+        stop = asyncio.Event()
+        work = [asyncio.create_task(typed(c, (box.project / f"{n}.py").as_uri(), stop)) for n, c in enumerate(servers)]
         await asyncio.to_thread(look, found.group().decode(), [c.process.pid for c in servers if c.process])
+        stop.set()
         await asyncio.gather(*work)
         board.stdin.close()
         assert await board.wait() == 0
