@@ -70,14 +70,15 @@ def compare(tally: Tally, got: Candidate, cold: Candidate) -> None:
 
 
 def edited(text: str, others: Sequence[str], lines: Sequence[str], rng: random.Random) -> str:
-    """A document after a random edit: mostly typing at its end, sometimes an insertion above, or another's text."""
+    """A document after a random edit: mostly typing at its end, sometimes an insertion above, or the beginning of another."""
     if rng.random() < 0.25:
         at = rng.randrange(len(text) // 2, len(text))
         text = text[:at] + "# note\n" + text[at:]
     else:
         text += rng.choice([*SNIPPETS, lines[rng.randrange(len(lines))]])
-    if rng.random() < 0.1:
-        text = rng.choice(others)
+    if rng.random() < 0.15:  # less than half of another's prompt: its slot is not taken over, the prefix is shared
+        other = rng.choice(others)
+        text = other[: len(other) * 2 // 5]
     return text[-WINDOW_CHARS:]
 
 
