@@ -3,19 +3,23 @@
 Strategy: the draft model keeps one sequence that follows the target's; what both share stays evaluated, so a proposal costs
 the tokens that are new plus one step per proposed token. It stops where it is unsure itself.
 
-Rules: engine thread only, and unlike the other proposers this one takes its time (its cost is learned and counts
-against it). It pays where the target's step is several times the draft's: on GPUs and for large targets, not for 0.5B
-before 1.5B on a CPU.
+Rules: engine thread only, and unlike the other proposers this one takes its time (its cost is measured when it is loaded and
+counts against it, the prompt it has to catch up with too). It pays where the target's step is several times the draft's: on GPUs and for
+large targets, not for 0.5B before 1.5B on a CPU.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from lsp_complete.engine.backend import Backend, Floats, PieceTable, Segment, Status
+from lsp_complete.engine.options import EngineOptions
+from lsp_complete.errors import ModelError
 
 SPARE_TOKENS = 128
 """Two builds of one vocabulary may be padded to sizes that differ by so much."""
@@ -23,8 +27,12 @@ SPARE_TOKENS = 128
 MIN_PROBABILITY = 0.4
 """The draft stops before a token that it gives less than this."""
 
+DRAFT_CONTEXT = 4096
+"""Longer prompts get no proposals of the draft model."""
+
 _CHUNK = 256
 _WEIGHT = 0.2
+_TRIAL_PROMPT, _TRIAL_STEPS = 64, 4
 
 
 def draft_problem(target: PieceTable, target_size: int, draft: PieceTable, draft_size: int) -> str:
@@ -43,14 +51,60 @@ def draft_problem(target: PieceTable, target_size: int, draft: PieceTable, draft
     return ""
 
 
+def draft_options(options: EngineOptions) -> EngineOptions:
+    """How the draft model of these options is loaded: alone, for one sequence, saving nothing."""
+    return replace(
+        options, model_path=options.draft_path, draft_path="", context=min(options.context, DRAFT_CONTEXT), slots=1,
+        host_cache_bytes=0, disk_cache_dir=None, remeasure_threads=False,
+    )  # fmt: skip
+
+
+def load_draft(options: EngineOptions, target: Backend, factory: Callable[[EngineOptions], Backend]) -> DraftModel | None:
+    """The draft model that the options name, measured; None if they name none. Raises ModelError with the reason if it cannot
+    propose for the target."""
+    if not options.draft_path or not options.speculative_tokens:
+        return None
+    backend = factory(draft_options(options))
+    problem = draft_problem(target.vocab, target.info.vocab_size, backend.vocab, backend.info.vocab_size)
+    if not problem and not backend.info.can_drop_tail:
+        problem = "Its memory cannot go back over what was not accepted."
+    if problem:
+        backend.close()
+        name, model = Path(options.draft_path).name, Path(options.model_path).name
+        raise ModelError(
+            f"{name} cannot be the draft model of {model}. {problem} Set draft_model to a smaller model of the same family, or leave it empty."
+        )
+    draft = DraftModel(backend)
+    draft.measure()
+    return draft
+
+
 class DraftModel:
-    """Greedy proposals from a second backend. `cost_ms`: of one proposed token, 0 until measured."""
+    """Greedy proposals from a second backend. `cost_ms`: of one proposed token; `prefill_ms`: of one token to catch up with; 0 until
+    measured."""
 
     def __init__(self, backend: Backend, clock: Callable[[], float] = time.perf_counter) -> None:
         self._backend = backend
         self._clock = clock
         self._held: list[int] = []
         self.cost_ms = 0.0
+        self.prefill_ms = 0.0
+
+    def measure(self) -> None:
+        """Learn both costs from a short run of its own."""
+        token = int(self._backend.vocab.ids[0])
+        began = self._clock()
+        if self._decode([token] * _TRIAL_PROMPT):
+            middle = self._clock()
+            if all(self._decode([token]) for _ in range(_TRIAL_STEPS)):
+                self.prefill_ms = (middle - began) * 1e3 / _TRIAL_PROMPT
+                self.cost_ms = (self._clock() - middle) * 1e3 / _TRIAL_STEPS
+        self._backend.seq_rm(0, 0)
+        self._held.clear()
+
+    def close(self) -> None:
+        """Free the model."""
+        self._backend.close()
 
     def after(self, tokens: Sequence[int], limit: int) -> list[int]:
         """At most `limit` tokens that may follow all of `tokens`. [] where the draft is unsure, full or failed."""

@@ -30,6 +30,7 @@ class EngineOptions:
     request background work stays in chunks of busy_chunk tokens; afterwards idle_chunk.
     max_waiting: requests that may wait or run at once; more are refused.
     remeasure_threads: whether the thread count is measured again while the engine idles.
+    draft_path: a smaller GGUF file of the same vocabulary that proposes tokens ("": none).
     speculative_tokens: most proposed tokens of one step (a batch of 8 costs about four single tokens on a CPU); 0 turns
     speculation off, an earlier suggestion included.
     """
@@ -53,6 +54,7 @@ class EngineOptions:
     max_waiting: int = 256
     remeasure_threads: bool = True
     speculative_tokens: int = SPECULATIVE_TOKENS
+    draft_path: str = ""
 
     def __post_init__(self) -> None:
         if not self.model_path:

@@ -21,6 +21,7 @@ from dataclasses import asdict, replace
 from lsp_complete.engine.api import Completion, CompletionRequest, DeltaCallback, ModelInfo
 from lsp_complete.engine.backend import Backend
 from lsp_complete.engine.core import Step, add_job, execute, fail_step, prepare
+from lsp_complete.engine.draftmodel import DraftModel, load_draft
 from lsp_complete.engine.job import Job
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.proposer import Proposer
@@ -69,6 +70,7 @@ class Runner:
         self._changed = False
         self._state: State | None = None
         self._broken = ""
+        self._draft: DraftModel | None = None
         self._thread = threading.Thread(target=self._main, name="lsp-complete-engine", daemon=True)
 
     def start(self) -> None:
@@ -182,16 +184,22 @@ class Runner:
             _log.debug("the event loop is closed; a result is dropped")
 
     def _main(self) -> None:
+        backend: Backend | None = None
         try:
             backend = self._factory(self._options)
+            self._draft = load_draft(self._options, backend, self._factory)
         except LspCompleteError as error:
+            if backend is not None:
+                backend.close()
             self._post(_settle, self._ready, error)
             return
         except BaseException as error:
+            if backend is not None:
+                backend.close()
             _log.exception("loading the model failed")
             self._post(_settle, self._ready, EngineUnavailable(f"Loading the model failed: {error!r}"))
             return
-        self._state = make_state(self._options, backend, self._clock, self._proposer)
+        self._state = make_state(self._options, backend, self._clock, self._proposer, draft=self._draft)
         self._post(_settle, self._ready, backend.info)
         try:
             self._loop_until_closed(self._state)
@@ -277,6 +285,8 @@ class Runner:
         if not self._broken:
             check_at_rest(state)
         self._state = None
+        if self._draft is not None:
+            self._draft.close()
         state.backend.close()
 
 

@@ -43,6 +43,9 @@ _HEAD_STEP = 256
 
 _DRAFT_MAX = 512
 
+_STEPS_LEFT = 16
+"""Steps over which a draft model's catching up may be spread; a request has about so many."""
+
 _PROBE_BEHIND = 64
 """A draft model that is turned off is tried again only where it has at most so many tokens to catch up with."""
 
@@ -149,12 +152,18 @@ class Speculator:
         return offers
 
     def _from_model(self, seat: _Seat, tokens: Sequence[int], limit: int) -> list[int]:
-        assert self.model is not None
-        extra = self.model.cost_ms / self.cost.single_ms if self.cost.single_ms else 0.0
-        length = self.adaptive.length("model", limit, extra).tokens
-        if not length and self.model.behind(tokens) <= _PROBE_BEHIND:
+        """What the draft model proposes, where its own steps and the text it has to catch up with are worth it."""
+        model, step_ms = self.model, self.cost.single_ms
+        assert model is not None
+        if model.cost_ms and not step_ms:
+            return []  # a step of the target has not been measured yet
+        found = self.adaptive.length("model", limit, model.cost_ms / step_ms if step_ms else 0.0)
+        length, behind = found.tokens, model.behind(tokens)
+        if step_ms and behind * model.prefill_ms / step_ms > (found.gain - 1.0) * _STEPS_LEFT:
+            length = 0
+        if not length and behind <= _PROBE_BEHIND:
             length = int(self.adaptive.probe("model", 8 * PROBE_EVERY))
-        return self._usable(seat, self.model.after(tokens, length)) if length else []
+        return self._usable(seat, model.after(tokens, length)) if length else []
 
     def _usable(self, seat: _Seat, tokens: Sequence[int]) -> list[int]:
         """The part of a proposal that can help: before a special token, and before the line end if that stops."""

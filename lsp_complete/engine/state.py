@@ -13,6 +13,7 @@ from lsp_complete.engine.api import Candidate, Completion, EngineTiming
 from lsp_complete.engine.backend import Backend
 from lsp_complete.engine.batchcost import BatchCost
 from lsp_complete.engine.diskprompts import DiskCache
+from lsp_complete.engine.draftmodel import DraftModel
 from lsp_complete.engine.healing import Healing
 from lsp_complete.engine.hostcache import PromptCache
 from lsp_complete.engine.job import Job, rank
@@ -97,8 +98,9 @@ def make_state(
     clock: Callable[[], float],
     proposer: Proposer | None = None,
     cache: PromptCache | None = None,
+    draft: DraftModel | None = None,
 ) -> State:
-    """A fresh state over a loaded backend. A proposer that has batch costs of its own (`cost`) keeps them."""
+    """A fresh state over a loaded backend. draft: for the engine's own proposer. A proposer that has batch costs of its own (`cost`) keeps them."""
     info = backend.info
     options = replace(options, context=info.context, slots=info.slots)  # what could be had, not what was wanted
     own = getattr(proposer, "cost", None)
@@ -111,7 +113,7 @@ def make_state(
         healing=Healing(backend.vocab),
         sampler=Sampler(info.vocab_size),
         cache=cache or PromptCache(options.host_cache_bytes, info.can_drop_tail),
-        proposer=proposer or Speculator(backend.vocab, info.vocab_size, costs),
+        proposer=proposer or Speculator(backend.vocab, info.vocab_size, costs, model=draft),
         costs=costs,
         scratch=list(range(options.slots, backend.sequences)),
         disk=_open_disk(options, backend),

@@ -95,6 +95,14 @@ def _add_typing(benches: Any) -> None:
         "--peer-chunks", type=int, default=16, metavar="N", help="llama.vim's extra context, in chunks (default 16)"
     )
     parser.add_argument("--save", type=Path, metavar="FILE", help="write every key's figures as JSON lines")
+    parser.add_argument(
+        "--accept", action="store_true", help="instead: when the next suggestion is there after a right one was accepted"
+    )
+    parser.add_argument(
+        "--revisit", action="store_true", help="instead: five seconds after opening, back in a file, after a restart"
+    )
+    parser.add_argument("--on-off", action="store_true", help="instead: rhythm with all work ahead on, against all off")
+    parser.add_argument("--small", action="store_true", help="instead: the small prompt of a cold place against the full one")
     _common(parser)
     parser.set_defaults(run=_guarded(run_typing))
 
@@ -106,14 +114,19 @@ def run_typing(arguments: argparse.Namespace) -> dict[str, Any]:
 
     settings = nested(arguments.set)
     peer = Peer(arguments.peer, arguments.peer_chunks, seed=arguments.seed) if arguments.peer else None
-    mode = arguments.mode or ("closed" if peer else "both")
+    ahead = arguments.accept or arguments.revisit or arguments.on_off or arguments.small
+    mode = arguments.mode or ("none" if ahead else "closed" if peer else "both")
     options = bench_typing.TypingOptions(
         places=arguments.places,
         seed=arguments.seed,
         files=tuple(arguments.files),
         model=arguments.model,
-        closed=mode != "rhythm",
-        rhythm=mode != "closed",
+        closed=mode in ("both", "closed"),
+        rhythm=mode in ("both", "rhythm"),
+        accept=arguments.accept,
+        revisit=arguments.revisit,
+        on_off=arguments.on_off,
+        small=arguments.small,
         standard=not arguments.no_standard,
         settings=settings,
         peer=peer,
@@ -201,6 +214,10 @@ def _add_speculation(benches: Any) -> None:
     parser.add_argument(
         "--candidates", type=int, default=4, metavar="K", help="candidates to compare with one, 1 for none (default 4)"
     )
+    parser.add_argument("--save", type=Path, metavar="FILE", help="keep every point as JSON lines, and go on from what is there")
+    parser.add_argument(
+        "--seconds", type=float, default=0, metavar="N", help="begin no point after so long, per model (default: no limit)"
+    )
     parser.add_argument("--no-proposers", action="store_true", help="leave out the proposers one by one")
     parser.add_argument(
         "--files", nargs="+", type=Path, default=[], metavar="FILE", help="instead of the pinned files"
@@ -224,6 +241,8 @@ def run_speculation(arguments: argparse.Namespace) -> dict[str, Any]:
         gpu_layers=arguments.gpu_layers,
         files=tuple(arguments.files),
         candidates=max(1, min(8, arguments.candidates)),
+        save=arguments.save,
+        seconds=arguments.seconds,
     )
     result = bench_speculation.run(options)
     model = result.pop("model")

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from ..engine.adaptive import Adaptive, Length
@@ -32,12 +33,15 @@ from ..errors import ModelError
 from ..models.installed import resolve
 from ..service.planning import LoadedModel
 from ..service.startup import load_model
-from .bench_speculation_best import BestOf, best_report, measure_best
+from .bench_speculation_best import measure_best
 from .bench_speculation_points import BACK_TOKENS, Point, make_points
-from .bench_speculation_report import Run, Runs, report, variant_report
+from .bench_speculation_report import Measured, Run, Runs, report, variant_report
+from .bench_speculation_saved import keep, load_saved, since
 from .corpus import Source, load_corpus, load_files
 from .session import run_to_end
 
+ALWAYS = 1e9
+"""A gain for which any cost is paid."""
 FIXED_TOKENS = 4
 """Proposed by the draft model in `model_fixed`, whatever it costs: acceptance is measured even where it does not pay."""
 
@@ -53,7 +57,8 @@ class SpeculationOptions:
     """models: names or files, the last one's figures stand at the top. draft: a draft model for the last one.
 
     per_proposer: also measure each source alone, on the last model. gpu_layers: −1 puts all of a model on the GPU.
-    files: instead of the pinned ones. candidates: how many are compared with greedy (under 2: none).
+    files: instead of the pinned ones. candidates: how many are compared with greedy (under 2: none). save: file that keeps every
+    point; what it holds is not measured again. seconds: per model, after which no further point is begun (0: no limit).
     """
 
     models: tuple[str, ...]
@@ -66,6 +71,8 @@ class SpeculationOptions:
     gpu_layers: int = 0
     files: tuple[Path, ...] = ()
     candidates: int = 4
+    save: Path | None = None
+    seconds: float = 0.0
 
 
 class Switch:
@@ -91,7 +98,7 @@ class _Fixed(Adaptive):
     """Always the same length."""
 
     def length(self, kind: str, available: int, extra: float = 0.0) -> Length:
-        return Length(min(available, FIXED_TOKENS), 2.0)
+        return Length(min(available, FIXED_TOKENS), ALWAYS)
 
 
 def make_speculators(
@@ -196,6 +203,7 @@ async def measure_model(
     describe: Describe = load_model,
 ) -> dict[str, Any]:
     """Load one model, measure all points, let go of it. Raises ModelError."""
+    began = perf_counter()
     draft = factory(_engine_options(draft_path, options)) if draft_path is not None else None
     switch = Switch(BatchCost(options.gpu_layers != 0))
     engine = LocalEngine(_engine_options(path, options), factory, switch)
@@ -207,34 +215,58 @@ async def measure_model(
             problem = draft_problem(vocab, info.vocab_size, draft.vocab, draft.info.vocab_size)
             if problem:
                 raise ModelError(f"{options.draft} cannot be the draft model of {path.name}. {problem}")
-        second = None if draft is None else DraftModel(draft)
+        second = None
+        if draft is not None:
+            second = DraftModel(draft)
+            second.measure()
         specs = make_speculators(variant_names(options, last), vocab, info.vocab_size, switch.cost, second)
         points = make_points(sources, options.points, model, options.seed, options.max_tokens)
         if not points:
             raise ValueError("no completion points: the files have no lines that can be taken out")
         tokens = {s.name: model.tokenizer.tokenize(s.text) for s in sources}
-        all_runs: list[Runs] = []
-        bests: list[BestOf] = []
+        tag = tag_of(path, options, list(specs))
+        done = load_saved(options.save, tag)
         for turn, point in enumerate(points):
+            if point.place in done:
+                continue
+            if options.seconds and perf_counter() - began > options.seconds:
+                break
             for spec in specs.values():
                 feed_store(spec, tokens, point.source)
-            measured = measure_point(
-                engine, switch, specs, point, options.max_tokens, options.repetitions, turn
-            )
-            all_runs.append(await measured)
-            if options.candidates > 1:
-                base = base_request(point, options.max_tokens)
-                bests.append(await measure_best(engine, base, point.line, options.candidates, turn))
-            if (turn + 1) % 5 == 0 or turn + 1 == len(points):
-                gain = variant_report("all", all_runs, all_runs)["gain"]
-                say(f"{path.stem}: {turn + 1}/{len(points)} points, gain {gain:.3f}")
-        costs = {str(n): ratio for n, ratio in switch.cost.table().items()}
-        best = {"best_of": best_report(bests, options.candidates)} if bests else {}
-        return {"batch_cost": costs, **report(points, all_runs, specs), **best}
+            one = await _one_point(engine, switch, specs, point, options, turn)
+            done[point.place] = one
+            keep(options.save, tag, one)
+            if len(done) % 5 == 0 or len(done) == len(points):
+                runs = [m.runs for m in done.values()]
+                say(f"{path.stem}: {len(done)}/{len(points)} points, gain {variant_report('all', runs, runs)['gain']:.3f}")
+        wanted = [done[p.place] for p in points if p.place in done]
+        if not wanted:
+            raise ValueError("no point was measured: the time was over before the first")
+        return report(wanted)
     finally:
         await engine.close()
         if draft is not None:
             draft.close()
+
+
+async def _one_point(
+    engine: Engine, switch: Switch, specs: Mapping[str, Speculator], point: Point, options: SpeculationOptions, turn: int
+) -> Measured:
+    before = {name: spec.report() for name, spec in specs.items()}
+    runs = await measure_point(engine, switch, specs, point, options.max_tokens, options.repetitions, turn)
+    best = None
+    if options.candidates > 1:
+        base = base_request(point, options.max_tokens)
+        best = await measure_best(engine, base, point.line, options.candidates, turn)
+    kinds = {name: since(before[name], spec.report()) for name, spec in specs.items()}
+    costs = {str(n): ratio for n, ratio in switch.cost.table().items()}
+    return Measured(point.place, point.repeated, runs, kinds, best, costs)
+
+
+def tag_of(path: Path, options: SpeculationOptions, variants: Sequence[str]) -> str:
+    """What a saved point belongs to."""
+    parts = (path.name, options.draft, options.max_tokens, options.repetitions, options.seed, options.candidates, options.gpu_layers)
+    return ":".join(map(str, (*parts, *variants)))
 
 
 def _engine_options(path: Path, options: SpeculationOptions) -> EngineOptions:

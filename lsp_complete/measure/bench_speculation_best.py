@@ -20,7 +20,7 @@ from .statistics import percentile, ratio
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """One point. line: what stood there. ms: of the request, waiting aside."""
+    """One point. line: what stood there."""
 
     line: str
     greedy: Completion
@@ -52,7 +52,7 @@ def top_ranked(candidates: Sequence[Candidate]) -> Candidate:
     return candidates[order[0] if order else 0]
 
 
-def best_report(points: Sequence[BestOf], count: int) -> dict[str, Any]:
+def best_report(points: Sequence[BestOf]) -> dict[str, Any]:
     """Exact match of greedy, of the best of the candidates, of those ranked first, and what the candidates cost."""
     right = [p for p in points if p.greedy.candidates and p.several.candidates]
 
@@ -62,7 +62,6 @@ def best_report(points: Sequence[BestOf], count: int) -> dict[str, Any]:
     wanted = [p.line.rstrip() for p in right]
     pairs = list(zip(right, wanted, strict=True))
     return {
-        "candidates": count,
         "n": len(right),
         "exact_greedy": share([first_line(p.greedy.candidates[0]) == w for p, w in pairs]),
         "exact_best": share([any(first_line(c) == w for c in p.several.candidates) for p, w in pairs]),

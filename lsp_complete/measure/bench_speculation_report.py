@@ -6,15 +6,14 @@ long texts count more; `gain_p50` is the middle point's. A gain of 1.0 is plain 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..engine.adaptive import best_length
 from ..engine.api import Candidate
 from ..engine.batchcost import BatchCost
-from ..engine.speculate import Speculator
-from .bench_speculation_points import Point
+from .bench_speculation_best import BestOf, best_report
 from .statistics import percentile, ratio
 
 NEAR_TIE = 0.38
@@ -36,6 +35,34 @@ class Run:
 
 
 Runs = dict[str, Run]
+Kinds = dict[str, dict[str, int]]
+"""Per kind of proposal: tokens proposed, judged, accepted (`Speculator.report`)."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """One point's results. kinds: per variant, what its proposers did at this point. repeated: see `Point`. costs: batch costs known
+    when it was done."""
+
+    place: str
+    repeated: float
+    runs: Runs
+    kinds: dict[str, Kinds] = field(default_factory=dict)
+    best: BestOf | None = None
+    costs: dict[str, float] = field(default_factory=dict)
+
+
+def summed(measured: Sequence[Measured]) -> dict[str, Kinds]:
+    """What the proposers of each variant did over all points."""
+    total: dict[str, Kinds] = {}
+    for one in measured:
+        for name, kinds in one.kinds.items():
+            mine = total.setdefault(name, {})
+            for kind, sums in kinds.items():
+                so_far = mine.setdefault(kind, {})
+                for what, count in sums.items():
+                    so_far[what] = so_far.get(what, 0) + count
+    return total
 
 
 def verdict(got: Candidate, plain: Candidate) -> str:
@@ -84,25 +111,27 @@ def predicted_gain(rate: float, cost_ratio: float) -> float:
     return best_length(rate, rate, 15, BatchCost(gpu=True), 1.0 / cost_ratio).gain
 
 
-def report(
-    points: Sequence[Point], all_runs: Sequence[Runs], specs: Mapping[str, Speculator]
-) -> dict[str, Any]:
-    """One model's figures."""
-    ranked = sorted(range(len(points)), key=lambda i: points[i].repeated, reverse=True)
-    top = [all_runs[i] for i in ranked[: max(1, len(points) // 3)]]
-    variants = {name: variant_report(name, all_runs, top) for name in specs}
-    for name, spec in specs.items():
-        variants[name]["kinds"] = spec.report()
-    result: dict[str, Any] = {"variants": variants}
+def report(measured: Sequence[Measured]) -> dict[str, Any]:
+    """One model's figures. At least one point."""
+    ranked = sorted(measured, key=lambda one: one.repeated, reverse=True)
+    top = [one.runs for one in ranked[: max(1, len(ranked) // 3)]]
+    all_runs = [one.runs for one in measured]
+    names = [name for name in all_runs[0] if not name.startswith("plain")]
+    kinds = summed(measured)
+    variants = {name: variant_report(name, all_runs, top) | {"kinds": kinds.get(name, {})} for name in names}
+    result: dict[str, Any] = {"batch_cost": measured[-1].costs, "variants": variants}
     if "all" in variants:
         result |= {k: v for k, v in variants["all"].items() if k != "kinds"}
     if "all_line" in variants:
         result["gain_single_line"] = variants["all_line"]["gain"]
-    if "model_fixed" in specs:
-        judged = specs["model_fixed"].report().get("model", {"judged": 0, "accepted": 0})
+    if "model_fixed" in variants:
+        judged = kinds.get("model_fixed", {}).get("model", {"judged": 0, "accepted": 0})
         rate = ratio(judged["accepted"], judged["judged"])
         result["draft_model"] = {
             "acceptance_per_token": round(rate, 4),
             "predicted_gain": {str(c): round(predicted_gain(rate, c), 3) for c in (5, 10)},
         }
+    bests = [one.best for one in measured if one.best is not None]
+    if bests:
+        result["best_of"] = best_report(bests)
     return result

@@ -30,7 +30,7 @@ from .corpus import Place, choose_places, load_corpus, load_files
 from .peer import TOKENS, Peer, address
 from .rhythm import RhythmRun, run_rhythm
 from .session import SERVER, SessionOptions, run_to_end
-from .statistics import percentile, ratio
+from .statistics import WITHOUT_MODEL, percentile, ratio
 
 LOOP: Mapping[str, Any] = {"typed_through": False, "level": "eager", "min_chars": 1, "time_limit_ms": 30000}
 """Closed mode measures the loop, so nothing is held back for being unsure, short or late; both layouts alike."""
@@ -45,7 +45,7 @@ STANDARD_SETTINGS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class TypingOptions:
-    """What to run. settings are added to the product variant's (dotted groups as in the settings file)."""
+    """What to run. accept, revisit, on_off, small: see `bench_typing_ahead`. settings are added to the product variant's (dotted groups as in the settings file)."""
 
     places: int = 32
     seed: int = 1
@@ -57,6 +57,15 @@ class TypingOptions:
     settings: Mapping[str, Any] | None = None
     command: tuple[str, ...] = SERVER
     peer: Peer | None = None
+    accept: bool = False
+    revisit: bool = False
+    on_off: bool = False
+    small: bool = False
+
+    @property
+    def ahead(self) -> bool:
+        """Whether figures of `bench_typing_ahead` are wanted."""
+        return self.accept or self.revisit or self.on_off or self.small
 
     def __post_init__(self) -> None:
         """Raises ValueError for a peer elsewhere, or one without closed mode."""
@@ -163,7 +172,7 @@ def rhythm_figures(run: RhythmRun) -> dict[str, Any]:
         "flicker": round(ratio(sum(s.flicker for s in run.keys), len(agreed)), 4),
         "keys_agreed": len(agreed),
         "cpu_s_per_100_keys": round(ratio(run.cpu_s * 100, len(run.keys)), 2),
-        "without_model": round(ratio(sum(s != "model" for s in told), len(run.keys)), 4),
+        "without_model": round(ratio(sum(s in WITHOUT_MODEL for s in told), len(run.keys)), 4),
         "sources": {name: told.count(name) for name in sorted(set(told))},
         **{name: _quantile(values, 0.5) for name, values in firsts.items()},
         "places_without_suggestion": sum(p.first_ms is None for p in run.places),
@@ -174,7 +183,8 @@ def rhythm_figures(run: RhythmRun) -> dict[str, Any]:
     }
 
 
-def _variant(name: str, settings: Mapping[str, Any], options: TypingOptions) -> Variant:
+def variant_of(name: str, settings: Mapping[str, Any], options: TypingOptions) -> Variant:
+    """One side: `settings`, and over them what the options set."""
     merged = merge(settings, options.settings)
     if options.peer is not None and settings:
         merged = merge(merged, AGAINST_PEER)
@@ -185,9 +195,9 @@ async def _closed(
     options: TypingOptions, places: Sequence[Place], say: Callable[[str], None], result: dict[str, Any]
 ) -> list[KeySample]:
     """Closed mode's figures into result; all samples."""
-    variants = [_variant("lsp-complete", CLOSED_SETTINGS, options)]
+    variants = [variant_of("lsp-complete", CLOSED_SETTINGS, options)]
     if options.standard:
-        variants.append(_variant("standard", STANDARD_SETTINGS, options))
+        variants.append(variant_of("standard", STANDARD_SETTINGS, options))
     if options.peer is not None:
         variants.append(Variant("peer", peer=options.peer))
     run = await run_closed(variants, places, options.seed, say)
@@ -230,8 +240,12 @@ async def measure(
     if options.closed:
         samples = await _closed(options, places, say, result)
     if options.rhythm:
-        typed = await run_rhythm(_variant("lsp-complete", {}, options), places, options.seed, say)
+        typed = await run_rhythm(variant_of("lsp-complete", {}, options), places, options.seed, say)
         result["rhythm"], result["model"] = rhythm_figures(typed), typed.model
+    if options.ahead:
+        from .bench_typing_ahead import measure_ahead
+
+        result |= await measure_ahead(options, places, say)
     return result, samples
 
 

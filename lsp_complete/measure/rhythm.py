@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -24,7 +25,7 @@ from .corpus import Place, Source
 from .edits import apply_edits
 from .jsonrpc import Call, Reply
 from .screen import Screen, answered, typed
-from .session import model_name, session, settle, warm_up
+from .session import Session, model_name, session, settle, warm_up
 from .typist import Key, rhythm_ms, script_for
 
 Pause = Callable[[float], Awaitable[object]]
@@ -157,30 +158,63 @@ class RhythmRun:
     model: str = ""
 
 
+@dataclass(slots=True)
+class _Side:
+    """One variant while it runs."""
+
+    variant: Variant
+    running: Session
+    delays: Iterator[float]
+    keys: list[RhythmSample] = field(default_factory=list)
+    places: list[PlaceSample] = field(default_factory=list)
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+
+
 async def run_rhythm(variant: Variant, places: Sequence[Place], seed: int, say: Say) -> RhythmRun:
     """All places in rhythm. places must come file by file. Raises EngineUnavailable."""
-    delays = rhythm_ms(random.Random(f"rhythm:{seed}"))  # noqa: S311 (a typist's rhythm)
-    keys: list[RhythmSample] = []
-    done: list[PlaceSample] = []
-    async with session(variant.options) as running:
-        say(f"starting {variant.name}, in rhythm")
-        await warm_up(running, places[0].source.root)
-        await settle(running)
-        cpu, started = running.cpu_seconds(), perf_counter()
+    return (await compare_rhythm([variant], places, seed, say))[variant.name]
+
+
+async def compare_rhythm(
+    variants: Sequence[Variant], places: Sequence[Place], seed: int, say: Say
+) -> dict[str, RhythmRun]:
+    """All places by all variants in the same rhythm, in turns place by place, by variant name. Raises EngineUnavailable."""
+    rng = random.Random(seed)  # noqa: S311 (the order of turns)
+    async with AsyncExitStack() as stack:
+        sides: list[_Side] = []
+        for variant in variants:
+            say(f"starting {variant.name}, in rhythm")
+            running = await stack.enter_async_context(session(variant.options))
+            await warm_up(running, places[0].source.root)
+            sides.append(_Side(variant, running, rhythm_ms(random.Random(f"rhythm:{seed}"))))  # noqa: S311
         opened: Source | None = None
         for number, place in enumerate(places):
-            fresh = place.source is not opened
-            if fresh:
-                switch_file(running.client, opened, place.source)
-            samples, first = await type_place(running.client, place, number, fresh, delays)
-            keys += samples
-            done.append(first)
+            for side in rng.sample(sides, len(sides)):
+                for other in sides:
+                    await settle(other.running)
+                await _one_place(side, place, number, opened, f"{number + 1}/{len(places)}", say)
             opened = place.source
-            shown = sum(s.on_screen for s in samples)
-            say(
-                f"place {number + 1}/{len(places)} {place.source.name}:{place.line + 1}: shown at {shown}/{len(samples)} keys"
-            )
-            await settle(running)
-        used, wall = running.cpu_seconds() - cpu, perf_counter() - started
-        memory, model = running.memory_mb(), await model_name(running)
-        return RhythmRun(tuple(keys), tuple(done), used, wall, memory, model)
+        return {side.variant.name: await _finished(side) for side in sides}
+
+
+async def _one_place(side: _Side, place: Place, number: int, opened: Source | None, turn: str, say: Say) -> None:
+    running = side.running
+    cpu, started = running.cpu_seconds(), perf_counter()
+    fresh = place.source is not opened
+    if fresh:
+        switch_file(running.client, opened, place.source)
+    samples, first = await type_place(running.client, place, number, fresh, side.delays)
+    await settle(running)
+    side.keys += samples
+    side.places.append(first)
+    side.cpu_s += running.cpu_seconds() - cpu
+    side.wall_s += perf_counter() - started
+    shown = sum(s.on_screen for s in samples)
+    name = f"{place.source.name}:{place.line + 1} {side.variant.name}"
+    say(f"place {turn} {name}: shown at {shown}/{len(samples)} keys")
+
+
+async def _finished(side: _Side) -> RhythmRun:
+    memory, model = side.running.memory_mb(), await model_name(side.running)
+    return RhythmRun(tuple(side.keys), tuple(side.places), side.cpu_s, side.wall_s, memory, model)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -29,6 +30,7 @@ import platformdirs
 import psutil
 
 from ..config import gather, load
+from ..config.options import OPTIONS
 from ..errors import EngineUnavailable
 from .client import LspClient, spawn
 from .edits import Position
@@ -46,7 +48,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """What to start. settings go out as initialization options, with flags beside them; model and variables through the environment."""
+    """What to start. settings go out as initialization options, with flags beside them; those that an editor may not set, model and
+    variables through the environment. folder: where caches and sockets are, kept on leaving (None: a new one, which goes)."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
@@ -54,6 +57,7 @@ class SessionOptions:
     command: tuple[str, ...] = SERVER
     variables: Mapping[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ("stageNotifications",)
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,19 @@ def environment(options: SessionOptions, folder: Path, mark: str) -> dict[str, s
         "LSP_COMPLETE_MODEL": options.model or settings.model,
         MARK: mark,
     }
-    return {**os.environ, **private, **options.variables}
+    return {**os.environ, **private, **own_settings(options.settings), **options.variables}
+
+
+def own_settings(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Environment variables for the settings that an editor may not set, or only make stricter."""
+    found: dict[str, str] = {}
+    for key, value in settings.items():
+        option = OPTIONS.get(prefix + key)
+        if isinstance(value, Mapping) and option is None:
+            found |= own_settings(value, f"{prefix}{key}.")
+        elif option is not None and option.scope != "any":
+            found[option.variable] = value if isinstance(value, str) else json.dumps(value)
+    return found
 
 
 @dataclass(slots=True)
@@ -153,8 +169,8 @@ class Household:
 @contextlib.asynccontextmanager
 async def household(options: SessionOptions) -> AsyncIterator[Household]:
     """A private place for several servers; on leaving they, their engine and their files are gone."""
-    folder = Path(tempfile.mkdtemp(prefix="lspc-"))
-    (folder / "r").mkdir(mode=0o700)
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="lspc-"))
+    (folder / "r").mkdir(mode=0o700, exist_ok=True)
     (folder / "lsp-complete.toml").touch()
     home = Household(options, folder, secrets.token_hex(8))
     try:
@@ -162,7 +178,8 @@ async def household(options: SessionOptions) -> AsyncIterator[Household]:
     finally:
         await asyncio.gather(*(window.client.shutdown() for window in home.windows))
         await _end(home.mark)
-        shutil.rmtree(folder, ignore_errors=True)
+        if options.folder is None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.asynccontextmanager

@@ -171,9 +171,9 @@ class Completer:
         generation = self._ask(attempt, amount, planned, 0)
         return await self._finish(attempt, generation, "", self._clock())
 
-    async def foresee(self, attempt: Attempt) -> str:
-        """The suggestion for a place that may come, kept in the store; "" if there is none. Raises PromptCold where its prompt
-        is not nearly evaluated already, and what the engine raises."""
+    async def foresee(self, attempt: Attempt) -> str | None:
+        """The suggestion for a place that may come, kept in the store; "" if there is none, None if time was too short to tell. Raises
+        PromptCold where its prompt is not nearly evaluated already, and what the engine raises."""
         uri, around = attempt.query.document.uri, attempt.around
         known = self._store.lookup(uri, around.before, around.after, look_only=True)
         if known is not None:
@@ -184,7 +184,10 @@ class Completer:
         planned = self._plan(attempt, small=False)
         generation = self._ask(attempt, amount, planned, AHEAD_EVALUATE)
         answer = await self._finish(attempt, generation, "", self._clock())
-        return answer.suggestions[0].text if answer.suggestions else ""
+        if answer.suggestions:
+            return answer.suggestions[0].text
+        whole = answer.stages.outcome != "superseded" and generation.task.result().candidates[0].stop != "time"
+        return "" if whole else None
 
     async def _joined(self, attempt: Attempt, generation: Generation, typed: str) -> Answer | None:
         """The answer from work in flight; None once it contradicts the typing, or ends without an answer for it."""

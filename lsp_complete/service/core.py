@@ -95,7 +95,7 @@ class Service:
         old, self.settings = self.settings, settings
         self.recorder.configure(settings.record)
         self.request_log.on = settings.log.requests
-        if (old.model, old.engine, old.model_dir) != (settings.model, settings.engine, settings.model_dir):
+        if _engine_part(old) != _engine_part(settings):
             self._restart = asyncio.ensure_future(self.restart_engine())
         self.context.configure(settings, self.roots)
 
@@ -287,6 +287,9 @@ class Service:
             state.stop_generation()
             self._look_ahead(attempt, stored)
             return stored
+        if self._prefetch.nothing(attempt):
+            attempt.note(source="prefetched")
+            return attempt.empty("empty", "foreseen")
         if not self.brain.ready:
             self._start()
             return Answer((), replace(record, outcome="unavailable", reason=self.brain.problem or "starting"))
@@ -388,3 +391,8 @@ class Service:
             "engine": engine,
             "problem": self.brain.problem,
         }
+
+
+def _engine_part(settings: Settings) -> tuple[object, ...]:
+    """The settings that an engine is started with."""
+    return settings.model, settings.draft_model, settings.engine, settings.model_dir

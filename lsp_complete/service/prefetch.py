@@ -2,13 +2,15 @@
 
 Strategy: the document is changed on a copy, the standing prompt grows by the suggestion (which the slot holds already), and the
 model is asked at lower priority. What comes stands in the suggestion store at the place where it will count; so acceptance,
-typing through and Enter all find it there. `full` goes on from there, as long as there is time.
+typing through and Enter all find it there. Where the model says nothing at the end of a line, it is asked once more as if Enter had
+been pressed. `full` goes on from there, as long as there is time.
 
 Rules:
 - It begins `START_S` after the answer: who types on within that time has decided otherwise, mostly.
 - It ends `LIMIT_S` after the answer, done or not, so that an editor left alone leaves the processor alone.
 - A text that no longer leads to the place stops the work at once, and what was stored for it goes.
-- A request at the place while the work is under way takes it over instead of asking anew.
+- A request at the place while the work is under way takes it over instead of asking anew; where the model said nothing, a request
+  need not ask again.
 - One prediction per document. Event loop.
 """
 
@@ -22,7 +24,8 @@ from dataclasses import dataclass, field, replace
 from ..config import Settings
 from ..errors import LspCompleteError
 from ..measure.stages import StageRecord
-from ..suggest.lines import is_closers, to_lf
+from ..suggest.language import facts_for
+from ..suggest.lines import is_closers, leading, opens_block, to_lf
 from ..suggest.store import SuggestionStore
 from ..suggest.typed import after_agrees, remaining, typed_since
 from ..text.document import Document
@@ -60,6 +63,7 @@ class Prediction:
     asked: int = -1
     holder: OpenDocument | None = None
     joined: bool = False
+    nothing: list[int] = field(default_factory=list)
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
     def left(self, before: str, after: str) -> str | None:
@@ -127,6 +131,14 @@ class Prefetch:
         if typed is not None and not generation.contradicts(typed) and generation.after == around.after:
             state.generation, prediction.joined = generation, True
 
+    def nothing(self, attempt: Attempt) -> bool:
+        """Whether the model has said already that it has nothing for this request's place."""
+        prediction, around = self._predictions.get(attempt.query.document.uri), attempt.around
+        if prediction is None or not prediction.nothing or attempt.query.trigger == "explicit":
+            return False
+        left = prediction.left(around.before, around.after)
+        return left is not None and len(prediction.path) - len(left) in prediction.nothing
+
     def answered(self, attempt: Attempt, answer: Answer, settings: Settings) -> None:
         """A suggestion is on its way to the screen: begin to prepare the next one. settings: as they count for work ahead now."""
         query = attempt.query
@@ -173,8 +185,8 @@ class Prefetch:
 
     async def _work(self, made: Prediction, attempt: Attempt, shown: Suggestion, steps: int) -> None:
         await self._sleep(START_S)
-        state, query = attempt.state, attempt.query
-        for _ in range(steps):
+        state, query, entered = attempt.state, attempt.query, False
+        while steps:
             left_s = made.deadline - self._clock()
             if left_s < LEAST_S:
                 return
@@ -187,10 +199,26 @@ class Prefetch:
             except LspCompleteError as error:
                 logger.debug("nothing was prepared: %s", type(error).__name__)
                 return
+            if text == "":
+                made.nothing.append(len(made.path))
+                text = "" if entered else enter_at(ahead)
+                entered = True
+            else:
+                steps, entered = steps - 1, False
             if not text:
                 return
             made.path += to_lf(text)
             shown = Suggestion("", text, query.offset, query.offset)
+
+
+def enter_at(attempt: Attempt) -> str:
+    """What Enter inserts at the end of a line: its line end and indentation, one level more behind an opener. "" elsewhere."""
+    around, document = attempt.around, attempt.query.document
+    line = to_lf(around.before).rpartition("\n")[2]
+    if not line.strip() or around.rest.strip():
+        return ""
+    deeper = around.indent.unit if opens_block(line, facts_for(document.language_id)) else ""
+    return document.newline + leading(line) + deeper
 
 
 def accepted(state: OpenDocument, query: Query, shown: Suggestion, now: float) -> tuple[OpenDocument, Query]:

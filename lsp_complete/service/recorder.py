@@ -27,7 +27,7 @@ import platformdirs
 
 from .. import __version__
 from ..config import RecordSettings, Settings
-from ..engine.api import Completion, CompletionRequest, DeltaCallback, Engine, ModelInfo
+from ..engine.api import Completion, CompletionRequest, DeltaCallback, Engine, ModelInfo, Priority
 from ..errors import LspCompleteError
 from ..measure.recording import (
     SUFFIX,
@@ -244,7 +244,7 @@ class _Watched:
         return await self.engine.info()
 
     async def complete(self, request: CompletionRequest, on_delta: DeltaCallback | None = None) -> Completion:
-        if request.max_tokens:
+        if request.max_tokens and request.priority is Priority.INTERACTIVE:
             self.recorder.prompted(request.key, request.prompt)
         return await self.engine.complete(request, on_delta)
 

@@ -42,7 +42,7 @@ PLANNED = "lsp_complete.commands.engine_load:planned_engine"
 async def open_engine(settings: Settings, on_state: Callable[[str, str], None]) -> Opened:
     """Start or join the engine for these settings. Raises ModelError if there is no model."""
     path = await asyncio.to_thread(model_path, settings)
-    client = EngineClient(engine_launch(settings, path), on_state)
+    client = EngineClient(await asyncio.to_thread(engine_launch, settings, path), on_state)
     return Opened(client, lambda info: load_model(path, info))
 
 
@@ -61,8 +61,18 @@ def model_path(settings: Settings) -> Path:
     return choose_installed(psutil.virtual_memory().available, cores, folder=folder)[1]
 
 
+def draft_path(settings: Settings, path: Path) -> str:
+    """The draft model's file; "" for none. Blocks. Raises ModelError if it is not there, or is the model itself."""
+    if not settings.draft_model or not settings.engine.speculation:
+        return ""
+    draft = resolve(settings.draft_model, Path(settings.model_dir) if settings.model_dir else None)
+    if draft == path:
+        raise ModelError(f"{draft.name} cannot be the draft model of itself. Set draft_model to a smaller model, or leave it empty.")
+    return str(draft)
+
+
 def engine_options(settings: Settings, path: Path) -> EngineOptions:
-    """Engine options from settings."""
+    """Engine options from settings. Blocks. Raises ModelError if the draft model cannot be used."""
     engine = settings.engine
     disk = engine.disk_cache_mb
     return EngineOptions(
@@ -75,12 +85,13 @@ def engine_options(settings: Settings, path: Path) -> EngineOptions:
         host_cache_bytes=engine.host_cache_mb << 20,
         disk_cache_dir=str(Path(user_cache_dir("lsp-complete")) / "prompts") if disk else None,
         disk_cache_bytes=disk << 20,
+        draft_path=draft_path(settings, path),
         speculative_tokens=SPECULATIVE_TOKENS if engine.speculation else 0,
     )
 
 
 def engine_launch(settings: Settings, path: Path) -> EngineLaunch:
-    """How the engine process is started for these settings."""
+    """How the engine process is started for these settings. Blocks. Raises ModelError."""
     return EngineLaunch(
         model_path=str(path),
         options=engine_options(settings, path).as_dict(),

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from lsp_complete.engine.adaptive import PRIORS
 from lsp_complete.engine.api import CompletionRequest, StopRules
 from lsp_complete.engine.backend import Floats
+from lsp_complete.engine.batchcost import BatchCost
 from lsp_complete.engine.draftmodel import SPARE_TOKENS, DraftModel, draft_problem
 from lsp_complete.engine.local import LocalEngine
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.speculate import HEADS, LOOKUPS, SEATS, Speculator, from_drafts
+from lsp_complete.errors import ModelError
 from tests.engine.fake_backend import EOG, SIZE, SPECIAL, FakeBackend, FakeVocab, encode, noisy_brain
 from tests.engine.harness import Harness
 
@@ -312,3 +314,54 @@ def test_a_look_up_text_is_indexed_once_under_its_key_and_found_again_without_it
         spec.propose(one.prompt, [], one, 4)
     assert len(spec._lookups) == LOOKUPS and "k" not in spec._lookups
     assert spec.propose(only_key.prompt, [], replace(only_key, seed=1), 4) == []
+
+
+async def test_the_engine_loads_a_draft_model_and_frees_it() -> None:
+    made: list[FakeBackend] = []
+
+    def factory(options: EngineOptions) -> FakeBackend:
+        made.append(FakeBackend(context=min(512, options.context), slots=options.slots, brain=habitual_brain))
+        return made[-1]
+
+    options = EngineOptions("dir/big.gguf", context=512, slots=2, n_batch=64, draft_path="dir/small.gguf")
+    engine = LocalEngine(options, factory)
+    answer = await engine.complete(ask("some text", max_tokens=40))
+    plain = Harness(FakeBackend(brain=habitual_brain)).complete(ask("some text", max_tokens=40, speculate=False))
+    assert answer.candidates[0] == plain.candidates[0]
+    await engine.close()
+    assert len(made) == 2 and all(backend.closed for backend in made) and made[1].info.slots == 1
+    assert len(made[1].batches) >= 5, "its costs are measured when it is loaded"
+
+
+async def test_a_draft_model_that_does_not_fit_is_refused_with_the_reason() -> None:
+    made: list[FakeBackend] = []
+
+    def factory(options: EngineOptions) -> FakeBackend:
+        made.append(FakeBackend())
+        if options.model_path.endswith("other.gguf"):
+            made[-1].vocab = OtherVocab(97, b"?")
+        return made[-1]
+
+    engine = LocalEngine(EngineOptions("big.gguf", draft_path="dir/other.gguf", n_batch=64), factory)
+    with pytest.raises(ModelError, match=r"other\.gguf cannot be the draft model of big\.gguf\. Token 97 has another text"):
+        await engine.info()
+    await engine.close()
+    assert len(made) == 2 and all(backend.closed for backend in made)
+    off = LocalEngine(EngineOptions("big.gguf", draft_path="dir/other.gguf", n_batch=64, speculative_tokens=0), factory)
+    assert (await off.info()).vocab_size == SIZE and len(made) == 3, "without speculation it is not even loaded"
+    await off.close()
+
+
+def test_a_draft_model_that_is_slow_or_far_behind_is_not_asked() -> None:
+    """The target's step takes 10 ms. A proposed token of 9 ms never pays; one of 1 ms does, unless the prompt is too long to catch up."""
+    for cost_ms, prefill_ms, asked in ((9.0, 0.0, False), (1.0, 0.0, True), (1.0, 50.0, False)):
+        backend = FakeBackend(brain=habitual_brain)
+        model = DraftModel(backend, clock=lambda: 0.0)
+        spec = speculator(model=model, store_limit=0, cost=BatchCost(gpu=True))
+        spec.kinds = ("model",)
+        request = ask("some text that is long enough")
+        model.cost_ms, model.prefill_ms = cost_ms, prefill_ms
+        assert spec.propose(request.prompt, [], request, 6) == [], "before the target's step is known"
+        spec.cost.step(1, 10.0)
+        spec.propose(request.prompt, [], request, 6)
+        assert bool(backend.batches) is asked

@@ -6,6 +6,7 @@ import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,14 @@ from lsp_complete.measure.bench_speculation_points import (
     make_points,
     repeated_share,
 )
-from lsp_complete.measure.bench_speculation_report import Run, predicted_gain, report, variant_report, verdict
+from lsp_complete.measure.bench_speculation_report import (
+    Measured,
+    Run,
+    predicted_gain,
+    report,
+    variant_report,
+    verdict,
+)
 from lsp_complete.measure.corpus import Place, Source
 from lsp_complete.service.planning import LoadedModel
 from tests.engine.fake_backend import SIZE, FakeBackend, FakeVocab, encode
@@ -111,9 +119,10 @@ def runs(plain_ms: float, all_ms: float) -> dict[str, Run]:
 
 def test_gains_overall_and_where_much_repeats() -> None:
     three = [runs(100.0, 100.0), runs(100.0, 50.0), runs(100.0, 100.0)]
-    points = [Point("", "", (), b"", (), (), share) for share in (0.1, 0.9, 0.2)]
-    specs = make_speculators(["all"], FakeVocab(), SIZE, BatchCost(), None)
-    result = report(points, three, specs)
+    kinds = {"all": {"ngram:4": {"proposed": 4, "judged": 4, "accepted": 3}}}
+    shares = (0.1, 0.9, 0.2)
+    result = report([Measured("", share, each, kinds) for share, each in zip(shares, three, strict=True)])
+    assert result["variants"]["all"]["kinds"] == {"ngram:4": {"proposed": 12, "judged": 12, "accepted": 9}}
     assert result["gain"] == pytest.approx(300 / 250, abs=1e-3) and result["gain_p50"] == 1.0
     assert result["gain_most_repeated"] == 2.0
     assert result["acceptance"] == 0.75 and result["identical"] == 1.0
@@ -154,7 +163,8 @@ async def test_all_variants_over_the_toy_model() -> None:
             feed_store(spec, {"f": encode("secret"), "g": encode("public")}, leave_out="f")
         measured.append(await measure_point(engine, switch, specs, point, 24, 2, turn))
     await engine.close()
-    result = report(points, measured, specs)
+    kinds = {name: spec.report() for name, spec in specs.items()}
+    result = report([Measured(p.place, p.repeated, m, kinds if not n else {}) for n, (p, m) in enumerate(zip(points, measured, strict=True))])
     for name, variant in result["variants"].items():
         assert variant["n"] == 3 and variant["identical"] == 1.0 and variant["gain"] > 0, name
         assert set(variant["kinds"]) <= {
@@ -195,7 +205,7 @@ async def test_a_model_with_its_draft_from_files_to_figures() -> None:
     assert dict(bench.flatten(result))["variants.all.gain"] == result["gain"]
     assert len(backends) == 2 and all(backend.closed for backend in backends)
     best = result["best_of"]
-    assert best["n"] == 2 and best["candidates"] == 4 and best["cost_ratio"] > 0
+    assert best["n"] == 2 and best["cost_ratio"] > 0
     assert best["exact_greedy"] <= best["exact_best"] and 1 <= best["distinct"] <= 4
 
 
@@ -209,11 +219,40 @@ def test_best_of_several_against_greedy() -> None:
         BestOf("right", answer(10, b"wrong"), answer(40, b"wrong", b"right")),
         BestOf("right", answer(10, b"wrong"), answer(30, b"wrong", b"worse", b"wrong")),
     ]
-    result = best_report(points, 4)
+    result = best_report(points)
     assert (result["n"], result["exact_greedy"], result["exact_best"]) == (3, 0.3333, 0.6667)
     assert result["exact_top_ranked"] == result["exact_top_by_mean"] == 0.3333
     assert result["cost_ratio"] == 3.0 and result["distinct"] == 2.0 and result["greedy_ms_p50"] == 10.0
-    assert best_report([], 4)["n"] == 0
+    assert best_report([])["n"] == 0
+
+
+async def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def factory(options: EngineOptions) -> FakeBackend:
+        backend = FakeBackend(context=2048, slots=1, brain=habitual_brain)
+        plain = backend.decode
+
+        def decode(segments):  # type: ignore[no-untyped-def]
+            asked.append(len(segments))
+            return plain(segments)
+
+        backend.decode = decode  # type: ignore[method-assign]
+        return backend
+
+    async def go(points: int) -> dict[str, Any]:
+        options = SpeculationOptions(("m",), points=points, max_tokens=12, per_proposer=False, save=tmp_path / "kept.jsonl")
+        toy = replace(MODEL, tokenizer=Toy())
+        return await measure_model(Path("m.gguf"), None, options, [SOURCE], True, lambda _t: None, factory, lambda p, i: toy)
+
+    first = await go(3)
+    lines = (tmp_path / "kept.jsonl").read_text().splitlines()
+    assert len(lines) == 3
+    asked.clear()
+    again = await go(3)
+    assert not asked and again == first, "nothing is measured twice"
+    (tmp_path / "kept.jsonl").write_text("\n".join([lines[0], '{"half', lines[1].replace('"tag": "m', '"tag": "n'), ""]))
+    assert (await go(3))["n"] == 3 and asked, "what cannot be used is measured again"
 
 
 async def test_a_draft_model_of_another_vocabulary_is_refused_and_let_go() -> None:

@@ -55,7 +55,9 @@ def script(request: CompletionRequest) -> bytes | Completion:
     text = prompt_text(request.prompt) + request.forced.decode()
     if not request.max_tokens:
         return Completion((), EngineTiming())
-    for seen, answer in (("add(value)", ""), ("count += 1", THIRD), ("value * 2", SECOND), ("result += ", FIRST)):
+    if text.rstrip().endswith("add(value)"):
+        return Completion((Candidate(b""),), EngineTiming())
+    for seen, answer in (("count += 1", THIRD), ("value * 2", SECOND), ("result += ", FIRST)):
         if text.endswith(seen):
             return Completion((Candidate(answer.encode()),), EngineTiming(prompt=len(request.prompt)))
     return Completion((Candidate(b"other()"),), EngineTiming())
@@ -195,7 +197,7 @@ async def test_full_goes_on_as_far_as_time_allows_and_then_all_is_quiet(tmp_path
     async with desk(tmp_path, "full") as at:
         await at.ask()
         await at.clock.advance(START_S)
-        assert len(at.asked) == 4 and prompt_text(at.asked[-1].prompt).endswith("add(value")  # the last one is empty
+        assert len(at.asked) == 5, "two more suggestions, then nothing, behind Enter neither"
         at.type(FIRST)
         assert shown(await at.ask())[1] == "prefetched"
         at.type(SECOND)
@@ -203,6 +205,43 @@ async def test_full_goes_on_as_far_as_time_allows_and_then_all_is_quiet(tmp_path
         before = len(at.view.engine.requests)
         await at.clock.advance(3600)
         assert len(at.view.engine.requests) == before
+
+
+def silent(request: CompletionRequest) -> bytes | Completion:
+    """Nothing at the end of the line, something on the next one."""
+    text = prompt_text(request.prompt) + request.forced.decode()
+    if request.max_tokens and text.endswith("value * 2"):
+        return Completion((Candidate(b""),), EngineTiming())
+    return b"count += 1" if text.endswith("value * 2\n        ") else script(request)
+
+
+async def test_where_nothing_is_said_enter_is_tried_and_no_one_asks_again(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.view.engine._script = silent
+        await at.ask()
+        await at.clock.advance(START_S)
+        assert len(at.asked) == 3
+        at.type(FIRST)
+        answer = await at.ask()
+        assert shown(answer) == ("", "prefetched") and (answer.stages.outcome, answer.stages.reason) == ("empty", "foreseen")
+        at.type("\n        ")
+        assert shown(await at.ask()) == ("count += 1", "prefetched")
+        assert len(at.asked) == 3
+
+
+async def test_nothing_is_not_believed_where_time_was_too_short(tmp_path: Path) -> None:
+    def late(request: CompletionRequest) -> bytes | Completion:
+        if request.priority is Priority.PREFETCH:
+            return Completion((Candidate(b"", stop="time"),), EngineTiming())
+        return script(request)
+
+    async with desk(tmp_path) as at:
+        at.view.engine._script = late
+        await at.ask()
+        await at.clock.advance(START_S)
+        assert len(at.asked) == 2
+        at.type(FIRST)
+        assert shown(await at.ask()) == (SECOND, "model")
 
 
 async def test_everything_ends_within_a_second_of_the_answer(tmp_path: Path) -> None:
