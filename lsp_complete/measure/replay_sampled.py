@@ -111,7 +111,10 @@ def _events(pairs: Sequence[Pair], chosen: Sequence[Run], rng: random.Random) ->
             yield Moved(at, doc, start)
             if end > start:
                 yield Changed(at, doc, ((start, end, ""),))
-            done = 0
+            end_of = max(text.rfind("\n"), text.rfind("\r"))  # from the last line end on it is there first: else the next line would
+            end_of -= text[end_of - 1 : end_of + 1] == "\r\n"  # stand right of the cursor
+            yield Changed(at, doc, ((start, start, text[end_of:]),), len(text) - end_of)
+            text, done = text[:end_of], 0
             for place in places(text, run, rng):
                 at += KEY_MS[1] * (place - done)
                 yield Changed(at, doc, ((start + done, start + done, text[done:place]),), place - done)

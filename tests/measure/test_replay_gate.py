@@ -16,7 +16,7 @@ from lsp_complete import cli
 from lsp_complete.measure import history, replay_gate
 from lsp_complete.measure import replay_sampled as sampled
 from lsp_complete.measure.corpus import Package
-from lsp_complete.measure.recording import Asked, Recording, RecordingError, final_texts, read
+from lsp_complete.measure.recording import Asked, Recording, RecordingError, Texts, final_texts, read
 from lsp_complete.measure.replay_compare import compare
 from lsp_complete.measure.replay_gate import CHECKS, SETTINGS, Side, judge, options_of, word_of
 from lsp_complete.measure.replay_points import points
@@ -44,6 +44,15 @@ def test_lines_of_a_change_are_asked_about_inside() -> None:
     }  # fmt: skip
     assert all(p.rest.startswith(p.line[-1:]) or p.line.endswith(p.rest.split("\n")[0]) for p in found)
     assert made == sampled.recording([("a.py", OLD, NEW)], [run], random.Random(1))
+
+
+def test_nothing_of_the_next_line_stands_right_of_the_cursor() -> None:
+    pairs = [("a.py", OLD + "last = 1\n", NEW + "last = 1\n")]
+    state = Texts()
+    for event in sampled.recording(pairs, sampled.runs(pairs), random.Random(1)).events:
+        state.apply(event)
+        if isinstance(event, Asked):
+            assert state.text[0][event.offset :].startswith("\n")
 
 
 def test_prose_is_no_line_to_type() -> None:
