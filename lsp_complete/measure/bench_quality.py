@@ -2,7 +2,8 @@
 
 Strategy: each problem is a file in the editor, asked for once per plan through the real server: the product's default
 prompt plan, and healed prefix-suffix-middle (`context.layout = standard`) beside it, both with the product's own
-stop and clean-up rules.
+stop and clean-up rules. Both are given the time that their prompt takes; `ladder` is the default plan as a place never seen meets
+it, where a prompt that takes longer than `first_deadline_ms` is answered from a small one first.
 
 Two figures per plan: `invoked` asks explicitly, which is what the rule means by "the answer" (nothing is held
 back for want of confidence, several lines may come, the first counts); `automatic` is what a user sees unasked, with the
@@ -35,8 +36,9 @@ from .statistics import percentile, ratio
 
 TRIGGERS = (("invoked", INVOKED), ("automatic", AUTOMATIC))
 PLANS: Mapping[str, Mapping[str, Any]] = {
-    "default": {"suggest": {"typed_through": False}},
-    "standard": {"suggest": {"typed_through": False}, "context": {"layout": "standard"}},
+    "default": {"suggest": {"typed_through": False}, "first_deadline_ms": 0},
+    "standard": {"suggest": {"typed_through": False}, "context": {"layout": "standard"}, "first_deadline_ms": 0},
+    "ladder": {"suggest": {"typed_through": False}},
 }
 
 
@@ -153,7 +155,7 @@ def run(
     *,
     model: str = "",
     limit: int = 0,
-    plans: Sequence[str] = ("default", "standard"),
+    plans: Sequence[str] = tuple(PLANS),
     tests: bool = True,
 ) -> tuple[dict[str, Any], list[Verdict]]:
     """The whole benchmark; progress on standard error. Raises OSError, ValueError, EngineUnavailable."""
