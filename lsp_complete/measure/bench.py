@@ -94,7 +94,7 @@ def _add_typing(benches: Any) -> None:
     parser.add_argument(
         "--peer-chunks", type=int, default=16, metavar="N", help="llama.vim's extra context, in chunks (default 16)"
     )
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write every key's figures as JSON lines")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="keep every key of closed mode as JSON lines, and go on from what is there")
     parser.add_argument(
         "--accept", action="store_true", help="instead: when the next suggestion is there after a right one was accepted"
     )

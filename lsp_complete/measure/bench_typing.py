@@ -15,16 +15,16 @@ Its ratios say how many times slower the peer's key → answer is.
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .closed import KeySample, Variant, run_closed
+from .closed_saved import SavedRun, tag_of
 from .compare import paired, quantile_ratio
 from .corpus import Place, choose_places, load_corpus, load_files
 from .peer import TOKENS, Peer, address
@@ -192,15 +192,20 @@ def variant_of(name: str, settings: Mapping[str, Any], options: TypingOptions) -
 
 
 async def _closed(
-    options: TypingOptions, places: Sequence[Place], say: Callable[[str], None], result: dict[str, Any]
-) -> list[KeySample]:
-    """Closed mode's figures into result; all samples."""
+    options: TypingOptions, places: Sequence[Place], say: Callable[[str], None], result: dict[str, Any], save: Path | None
+) -> None:
+    """Closed mode's figures into result."""
     variants = [variant_of("lsp-complete", CLOSED_SETTINGS, options)]
     if options.standard:
         variants.append(variant_of("standard", STANDARD_SETTINGS, options))
     if options.peer is not None:
         variants.append(Variant("peer", peer=options.peer))
-    run = await run_closed(variants, places, options.seed, say)
+    saved = SavedRun(save, tag_of(variants, places, options.seed))
+    done = saved.load([v.name for v in variants], places)
+    saved.rewrite()
+    if done:
+        say(f"{done} of {len(places)} places stand in {save}")
+    run = await run_closed(variants, places, options.seed, say, saved, done)
     result["model"] = run.model
     sides = {v.name: [s for s in run.samples if s.variant == v.name] for v in variants}
     ours = sides["lsp-complete"]
@@ -212,7 +217,6 @@ async def _closed(
         result["peer"] = peer_figures(ours, sides["peer"], options.peer, run.models["peer"])
         if run.models["peer"] != run.model:
             say(f"The peer serves {run.models['peer'] or 'an unknown model'}, not {run.model}: this compares two models, too.")
-    return list(run.samples)
 
 
 def peer_figures(ours: Sequence[KeySample], theirs: Sequence[KeySample], peer: Peer, model: str) -> dict[str, Any]:
@@ -232,13 +236,12 @@ def peer_figures(ours: Sequence[KeySample], theirs: Sequence[KeySample], peer: P
 
 
 async def measure(
-    options: TypingOptions, places: Sequence[Place], say: Callable[[str], None]
-) -> tuple[dict[str, Any], list[KeySample]]:
-    """Run the modes asked for. Raises EngineUnavailable."""
+    options: TypingOptions, places: Sequence[Place], say: Callable[[str], None], save: Path | None = None
+) -> dict[str, Any]:
+    """Run the modes asked for. save: see `run`. Raises EngineUnavailable, OSError."""
     result: dict[str, Any] = {}
-    samples: list[KeySample] = []
     if options.closed:
-        samples = await _closed(options, places, say, result)
+        await _closed(options, places, say, result, save)
     if options.rhythm:
         typed = await run_rhythm(variant_of("lsp-complete", {}, options), places, options.seed, say)
         result["rhythm"], result["model"] = rhythm_figures(typed), typed.model
@@ -246,11 +249,12 @@ async def measure(
         from .bench_typing_ahead import measure_ahead
 
         result |= await measure_ahead(options, places, say)
-    return result, samples
+    return result
 
 
 def run(options: TypingOptions, save: Path | None = None) -> dict[str, Any]:
-    """The whole benchmark; progress on standard error. save: file for the single keys, one JSON object a line.
+    """The whole benchmark; progress on standard error. save: file for the single keys of closed mode, one JSON object a line;
+    the same run goes on where that file ends (its rhythm is typed anew).
 
     Raises DownloadError, EngineUnavailable, OSError, ValueError (no usable line).
     """
@@ -262,8 +266,5 @@ def run(options: TypingOptions, save: Path | None = None) -> dict[str, Any]:
     places = choose_places(sources, options.places, options.seed)
     if not places:
         raise ValueError("No line of the files has 20 to 70 characters, so there is nothing to type.")
-    result, samples = run_to_end(measure(options, places, say))
-    if save is not None:
-        with open(save, "w", encoding="utf-8") as out:
-            out.writelines(json.dumps(asdict(sample)) + "\n" for sample in samples)
+    result = run_to_end(measure(options, places, say, save))
     return {"files": [source.name for source in sources], **result}

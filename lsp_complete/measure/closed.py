@@ -18,7 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from .applying import line_exact, right_to_closer
 from .client import AUTOMATIC, Answer, LspClient
@@ -133,19 +133,48 @@ class ClosedRun:
         return next(iter(self.models.values()), "")
 
 
-async def run_closed(variants: Sequence[Variant], places: Sequence[Place], seed: int, say: Say) -> ClosedRun:
-    """All places by all variants. places must come file by file. Raises EngineUnavailable."""
+class Keeps(Protocol):
+    """Where finished places go (`closed_saved`). samples: what is there, of this run and of the one that it goes on with."""
+
+    samples: list[KeySample]
+
+    def add(self, samples: Sequence[KeySample]) -> None:
+        """A place's samples, of all variants."""
+
+
+@dataclass(slots=True)
+class InMemory:
+    """Keeps samples for this run only."""
+
+    samples: list[KeySample] = field(default_factory=list)
+
+    def add(self, samples: Sequence[KeySample]) -> None:
+        """See `Keeps`."""
+        self.samples += samples
+
+
+async def run_closed(
+    variants: Sequence[Variant], places: Sequence[Place], seed: int, say: Say, keeps: Keeps | None = None, done: int = 0
+) -> ClosedRun:
+    """All places by all variants. places must come file by file. done: places that `keeps` has already, whole files.
+
+    Raises EngineUnavailable.
+    """
+    keeps = InMemory() if keeps is None else keeps
     rng = random.Random(seed)  # noqa: S311 (the order of turns)
-    samples: list[KeySample] = []
     async with AsyncExitStack() as stack:
         sessions: list[tuple[Variant, Session | PeerSession]] = []
         for variant in variants:
             say(f"starting {variant.name}")
-            sessions.append((variant, await stack.enter_async_context(_side(variant, places[0].source.root))))
+            root = places[min(done, len(places) - 1)].source.root
+            sessions.append((variant, await stack.enter_async_context(_side(variant, root))))
         opened: Source | None = None
         for number, place in enumerate(places):
             fresh = place.source is not opened
             order = rng.sample(sessions, len(sessions))
+            if number < done:
+                continue
+            samples: list[KeySample] = []
             for variant, running in order:
                 if fresh:
                     switch_file(running.client, opened, place.source)
@@ -154,9 +183,10 @@ async def run_closed(variants: Sequence[Variant], places: Sequence[Place], seed:
                 got = await retype(running.client, variant.name, place, number, fresh)
                 samples += got
                 say(_line(number, len(places), variant.name, place, got))
+            keeps.add(samples)
             opened = place.source
         models = {variant.name: await _model(running) for variant, running in sessions}
-        return ClosedRun(tuple(samples), models)
+        return ClosedRun(tuple(keeps.samples), models)
 
 
 @asynccontextmanager

@@ -121,8 +121,8 @@ def test_what_an_editor_may_not_set_goes_through_the_environment() -> None:
 async def test_on_against_off_and_small_against_full(fake_options: Options, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = fake_options([KNOWN])
     options = TypingOptions(places=1, closed=False, rhythm=False, standard=False, on_off=True, small=True, command=fake.command)
-    result, samples = await measure(options, [Place(source, 61)], lambda text: None)
-    assert not samples and set(result["on_off"]) == {"on", "off"} and result["model"] == "fake.gguf"
+    result = await measure(options, [Place(source, 61)], lambda text: None)
+    assert "closed" not in result and set(result["on_off"]) == {"on", "off"} and result["model"] == "fake.gguf"
     assert result["on_off"]["on"]["keys"] == result["on_off"]["off"]["keys"] > 0
     assert result["small_prompt"]["small_against_full"]["line_exact_gain"]["estimate"] == 0
 

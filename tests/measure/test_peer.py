@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -173,13 +174,15 @@ async def test_nothing_there_is_said(infill: ThreadingHTTPServer) -> None:
 
 
 async def test_closed_mode_types_into_both(
-    infill: ThreadingHTTPServer, fake_options: Options, source: Source
+    infill: ThreadingHTTPServer, fake_options: Options, source: Source, tmp_path: Path
 ) -> None:
     options = TypingOptions(
         command=fake_options([KNOWN]).command, rhythm=False, standard=False, peer=Peer(url(infill))
     )
     said: list[str] = []
-    result, samples = await measure(options, [Place(source, 1), Place(source, 61)], said.append)
+    save = tmp_path / "keys.jsonl"
+    result = await measure(options, [Place(source, 1), Place(source, 61)], said.append, save)
+    samples = [json.loads(line) for line in save.read_text().splitlines()]
     assert result["closed"]["settings"]["suggest"]["multiline"] == "never"
     assert result["closed"]["settings"]["suggest"]["max_tokens"] == result["peer"]["max_tokens"]
     peer = result["peer"]
@@ -187,5 +190,5 @@ async def test_closed_mode_types_into_both(
     assert peer["line_exact"] == {"lsp-complete": result["closed"]["line_exact"], "peer": peer["figures"]["line_exact"]}
     assert peer["figures"]["evaluated_per_key_p50"] == 250 and peer["figures"]["line_exact"] > 0
     assert not [text for text in said if "compares two models" in text]
-    sides = {name: [(s.place, s.key, s.opening, s.expects) for s in samples if s.variant == name] for name in ("lsp-complete", "peer")}
+    sides = {name: [(s["place"], s["key"], s["opening"], s["expects"]) for s in samples if s["variant"] == name] for name in ("lsp-complete", "peer")}
     assert sides["lsp-complete"] == sides["peer"]  # the same keys

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from itertools import repeat
+from pathlib import Path
 
 import pytest
 
@@ -142,7 +144,7 @@ def test_rhythm_figures() -> None:
 
 
 async def test_measure_runs_both_modes(
-    fake_options: Options, source: Source, monkeypatch: pytest.MonkeyPatch
+    fake_options: Options, source: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def instant(rng: random.Random) -> repeat[float]:
         return repeat(0.0)
@@ -150,11 +152,14 @@ async def test_measure_runs_both_modes(
     monkeypatch.setattr("lsp_complete.measure.rhythm.rhythm_ms", instant)
     monkeypatch.setattr("lsp_complete.measure.rhythm.OPENING_PAUSE_MS", 0.0)
     options = TypingOptions(command=fake_options([KNOWN]).command)
-    result, samples = await measure(options, [Place(source, 61)], lambda text: None)
+    save = tmp_path / "keys.jsonl"
+    result = await measure(options, [Place(source, 61)], lambda text: None, save)
+    samples = [json.loads(line) for line in save.read_text().splitlines()]
+    assert save.stat().st_mode & 0o777 == 0o600
     assert (
         set(result["closed"]) >= {"p50_ms", "standard", "against_standard"} and "flicker" in result["rhythm"]
     )
-    assert {s.variant for s in samples} == {"lsp-complete", "standard"}
+    assert {s["variant"] for s in samples} == {"lsp-complete", "standard"}
 
 
 async def test_rhythm_counts_cpu(
