@@ -1,7 +1,7 @@
 """Whether to ask the model, and for how much: one line or a block.
 
-Strategy: what stands around the cursor decides, as text; facts from a tree (if there is one) only
-sharpen it. An automatic request gets one line unless the place asks for more: an empty body, a comment above a
+Strategy: the syntax around the cursor decides, read from the text: when a key asks, the tree is one key behind and mostly broken
+at the very place. An automatic request gets one line unless the place asks for more: an empty body, a comment above a
 blank line, a blank line inside a function. An explicit request gets a block wherever a block can stand.
 
 Rules:
@@ -26,17 +26,6 @@ TOKENS_PER_LINE = 16
 MAX_TOKENS = 384
 BLANK_LINE_SHARE = 4
 """A blank line inside a function gets this part of `max_lines`: nobody asked, and each line costs time."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """What a syntax tree knows about the cursor; None means "not known". empty_body: the cursor stands in a
-    block without statements. in_arguments: between the brackets of a call or a parameter list."""
-
-    in_string: bool | None = None
-    in_comment: bool | None = None
-    empty_body: bool | None = None
-    in_arguments: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +55,6 @@ class Situation:
     indent: int = 4
     tab_width: int = 4
     facts: LanguageFacts | None = None
-    nodes: NodeFacts = NodeFacts()
 
     @property
     def language(self) -> LanguageFacts:
@@ -108,7 +96,6 @@ def situation(
     indent: int = 4,
     tab_width: int = 4,
     facts: LanguageFacts | None = None,
-    nodes: NodeFacts | None = None,
 ) -> Situation:
     """A `Situation` from the windows before and after the cursor (any line ends). The keyword arguments are
     its fields of the same names."""
@@ -133,7 +120,6 @@ def situation(
         indent=indent,
         tab_width=tab_width,
         facts=facts,
-        nodes=nodes or NodeFacts(),
     )
 
 
@@ -164,13 +150,9 @@ def decide(s: Situation) -> Amount:
 
 def _place(s: Situation) -> _Place:
     state = scan_window(s.lead + s.line_before, s.language).end
-    string = s.nodes.in_string if s.nodes.in_string is not None else bool(state.string)
-    comment = s.nodes.in_comment if s.nodes.in_comment is not None else bool(state.comment)
     local = scan(s.line_before, s.language).end.stack
-    arguments = s.nodes.in_arguments
-    if arguments is None:
-        arguments = bool(local) and local[-1] in "([" and bool(s.line_before.strip())
-    return _Place(string, comment, arguments)
+    arguments = bool(local) and local[-1] in "([" and bool(s.line_before.strip())
+    return _Place(bool(state.string), bool(state.comment), arguments)
 
 
 def _one_line_because(s: Situation, place: _Place) -> str:
@@ -191,7 +173,7 @@ def _block_because(s: Situation) -> str:
     """Why an automatic request deserves a block, or ""."""
     blank = not s.line_before.strip()
     opener = s.previous if blank else s.line_before
-    if s.nodes.empty_body or (opens_block(opener, s.language) and _body_is_empty(s, opener)):
+    if opens_block(opener, s.language) and _body_is_empty(s, opener):
         return "empty_body"
     if not blank or s.line_after.strip():
         return ""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsp_complete.suggest.how_much import NodeFacts, decide, situation
+from lsp_complete.suggest.how_much import decide, situation
 
 CASES = [
     ("python", "def f(x):\n    ‸\n", "empty_body", "block", 1),
@@ -49,7 +49,6 @@ def test_automatic(language: str, place: str, reason: str, mode: str, base: int)
         ("# a ‸\n", {"in_comments": False}, "in_comment"),
         ("x = 'a ‸'\n", {"in_strings": False}, "in_string"),
         ("‸", {}, "empty_document"),
-        ("a ‸\n", {"in_strings": False, "nodes": NodeFacts(in_string=True)}, "in_string"),
     ],
 )
 def test_not_asked_unless_the_user_asks(place: str, settings: dict[str, Any], reason: str) -> None:
@@ -74,12 +73,6 @@ def test_the_setting_decides_between_line_and_block() -> None:
     assert decide(replace(situation("python", *body, "explicit"), multiline="never")).mode == "line"
     assert decide(replace(situation("python", *line), multiline="always")).mode == "block"
     assert decide(replace(situation("python", *body), max_lines=1)).mode == "line"
-
-
-def test_a_tree_sharpens_the_text() -> None:
-    assert decide(replace(situation("python", "x = f", "\n"), nodes=NodeFacts(in_arguments=True))).reason == "arguments"
-    assert decide(replace(situation("python", "x = 1\n  ", "\n"), nodes=NodeFacts(empty_body=True))).reason == "empty_body"
-    assert decide(replace(situation("python", "x = 'a", "\n"), nodes=NodeFacts(in_string=False))).reason == "line"
 
 
 def test_closers_and_tiny_lines_are_no_stop_mark() -> None:
