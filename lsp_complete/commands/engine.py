@@ -1,4 +1,4 @@
-"""`lsp-complete engine start|stop|status|logs|serve`: the engine process that all editor windows share."""
+"""`lsp-complete engine start|stop|status|logs|purge|serve`: the engine process that all editor windows share."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ def add_parser(sub: Sub) -> None:
         "--lines", type=_count, default=200, metavar="N", help="lines to print (default: %(default)s)"
     )
     logs.set_defaults(run=_logs)
+
+    purge = commands.add_parser("purge", help="remove the prompts that are kept on disk, of all models")
+    purge.set_defaults(run=_purge)
 
     # What starts the engine process itself; its arguments are the starter's business.
     serve = commands.add_parser("serve", add_help=False, prefix_chars="\0")
@@ -93,6 +96,18 @@ def _logs(args: argparse.Namespace) -> int:
             "lsp-complete: there is no engine log yet; it is made when the engine first starts",
             file=sys.stderr,
         )
+    return 0
+
+
+def _purge(_args: argparse.Namespace) -> int:
+    from ..engine import control
+    from ..engine.promptfile import purge
+    from ..service.startup import prompts_folder
+
+    files, freed = purge(str(prompts_folder()))
+    print(f"removed {files} files, {freed / 1e6:.1f} MB" if files else "no prompts are kept on disk")
+    if control.status():
+        print("An engine runs and may keep what it holds in memory again; `lsp-complete engine stop` before `purge` leaves nothing.")
     return 0
 
 

@@ -143,7 +143,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What the engine loaded. `fingerprint` identifies file content, llama.cpp version and KV settings."""
+    """What the engine loaded. `fingerprint` identifies file content, llama.cpp version and KV settings.
+
+    window: how many of a sequence's last positions its memory has to hold: 0 all of them, n the last n (sliding window), 1 only a state
+    (recurrent layers; then `can_drop_tail` is False).
+    """
 
     path: str
     fingerprint: str
@@ -158,6 +162,7 @@ class ModelInfo:
     gpu: bool = False
     prefill_tps: float = 0.0
     decode_ms: float = 0.0
+    window: int = 0
 
 
 DeltaCallback = Callable[[bytes], None]

@@ -16,7 +16,7 @@ from lsp_complete.engine.job import Branch, Job
 from lsp_complete.engine.sampling import Choice
 from lsp_complete.engine.schedule import grown, halved
 from lsp_complete.engine.seating import new_branch
-from lsp_complete.engine.state import State, complete_job
+from lsp_complete.engine.state import State, complete_job, most_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _record(state: State, part: Part) -> None:
     if job.prefilling:
         job.evaluated += part.pending
         state.counters.evaluated += part.pending
-        job.chunk = grown(job.chunk, state.options.n_batch)
+        job.chunk = grown(job.chunk, most_tokens(state))
     job.last_step = state.clock()
     state.served[job.client] = state.served.get(job.client, 0.0) + len(tokens)
     if job.prefilling and not branch.pending and job.slot is not None:
@@ -148,10 +148,15 @@ def _emit(job: Job, branch: Branch) -> None:
 
 
 def commit_aborted(state: State, parts: list[Part]) -> None:
-    """The evaluation was stopped: some of its tokens may be in the KV, for any of its sequences."""
+    """The evaluation was stopped: some of its tokens may be in the KV, for any of its sequences.
+
+    A recurrent state that was being written is neither the old nor the new one (its position says the new one): it goes.
+    """
     state.counters.aborted += 1
     for part in parts:
         job, branch = part.job, part.branch
+        if not state.backend.info.can_drop_tail:
+            state.backend.seq_rm(branch.seq, 0)
         held = state.backend.pos_max(branch.seq) + 1
         keep = min(held, branch.at + part.pending - 1)  # the last pending token must give logits again
         if keep < branch.at or (keep < held and not state.backend.seq_rm(branch.seq, keep)):

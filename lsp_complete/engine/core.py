@@ -29,6 +29,7 @@ from lsp_complete.engine.state import (
     fail_job,
     free_branches,
     leave,
+    most_tokens,
 )
 from lsp_complete.errors import PromptCold, RequestFailed
 
@@ -73,7 +74,7 @@ def add_job(state: State, job: Job) -> None:
         return
     job.prompt = np.array(job.request.prompt, dtype=np.int32)
     job.max_tokens = max(0, min(job.request.max_tokens, context - len(job.prompt)))
-    job.chunk = state.options.n_batch
+    job.chunk = most_tokens(state)
     job.last_step = job.submitted
     if job.request.priority is Priority.INTERACTIVE:
         state.last_interactive = job.submitted

@@ -139,7 +139,7 @@ class LlamaBackend:
         self.set_threads(limit, limit)
         self._time_one_token()
         if not self._keeps_its_head():
-            self._info = replace(self._info, can_drop_tail=False)
+            self._info = replace(self._info, can_drop_tail=False, window=1)
         if not self._options.threads and self._options.remeasure_threads and not self._info.gpu:
             self._governor = ThreadGovernor(limit, len(usable_cores()))
 

@@ -139,5 +139,6 @@ def describe(model: int, options: EngineOptions, head: GgufHead, repacked: bool)
         parameters=int(lc.llama_model_n_params(model)),
         size_bytes=head.size,
         can_drop_tail=not recurrent,
+        window=1 if recurrent else int(lc.llama_model_n_swa(model)),
         gpu=options.gpu_layers != 0 and bool(lc.llama_supports_gpu_offload()),
     )

@@ -131,8 +131,10 @@ class Runner:
             self._wake.notify()
 
     def _abort(self) -> None:
-        if self._state is not None:
-            self._state.backend.abort()
+        """Stop the running step, unless its sequences would be lost with it (those steps are short: `most_tokens`)."""
+        state = self._state
+        if state is not None and (state.backend.info.can_drop_tail or self._closing):
+            state.backend.abort()
 
     def close(self) -> None:
         """Abort, end the thread, free the model. Blocks until done (a load in progress is waited for)."""

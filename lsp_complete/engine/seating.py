@@ -18,7 +18,7 @@ import numpy as np
 from lsp_complete.engine.api import CompletionRequest, Priority
 from lsp_complete.engine.backend import Floats, Ints
 from lsp_complete.engine.job import Branch, Job
-from lsp_complete.engine.slots import Seat, Slot, usable_length, verify_reuse
+from lsp_complete.engine.slots import Seat, Slot, reaches_back, usable_length, verify_reuse
 from lsp_complete.engine.state import State, clear_slot, stash, vacate
 from lsp_complete.engine.stopping import Stopper
 from lsp_complete.errors import RequestFailed
@@ -211,7 +211,11 @@ def _trim(state: State, slot: Slot, history: Ints, reuse: int) -> int:
     """Cut the slot to `reuse` tokens, verified; returns what is really there (0 after any doubt)."""
     backend = state.backend
     dropped = len(slot.tokens) - reuse
-    if not verify_reuse(slot, history, reuse, backend.pos_min(slot.seq), backend.pos_max(slot.seq)):
+    low, high, window = backend.pos_min(slot.seq), backend.pos_max(slot.seq), backend.info.window
+    if window and reuse and not reaches_back(low, reuse, window):
+        clear_slot(state, slot)  # going back so far needs cells that a sliding window has given up: no fault
+        return 0
+    if not verify_reuse(slot, history, reuse, low, high, window):
         state.counters.reuse_faults += 1
         clear_slot(state, slot)
         return 0

@@ -146,28 +146,38 @@ def _oldest(idle: list[Slot], best: Slot) -> Slot:
     return next((s for s in idle if s is not best), idle[0])
 
 
-def verify_reuse(slot: Slot, prompt: Ints, reuse: int, pos_min: int, pos_max: int) -> bool:
-    """Last look before KV is reused: the sequence starts at 0, reaches far enough, and the last reused ids agree."""
+def reaches_back(pos_min: int, length: int, window: int = 0) -> bool:
+    """Whether a sequence whose smallest position is `pos_min` holds what a token after its first `length` ones looks at.
+
+    window: as in `ModelInfo`, the token itself included. A sliding window's older cells may be given to others, and a state is one
+    cell at the last position.
+    """
+    return 0 <= pos_min <= (max(0, length - window + 1) if window else 0)
+
+
+def verify_reuse(slot: Slot, prompt: Ints, reuse: int, pos_min: int, pos_max: int, window: int = 0) -> bool:
+    """Last look before KV is reused: the sequence reaches back and forth far enough, and the last reused ids agree."""
     if reuse == 0:
         return True
-    if pos_min != 0 or pos_max + 1 < reuse or len(slot.tokens) != pos_max + 1:
+    if not reaches_back(pos_min, reuse, window) or pos_max + 1 < reuse or len(slot.tokens) != pos_max + 1:
         return False
     tail = slice(max(0, reuse - _VERIFY), reuse)
     return bool(np.array_equal(slot.ids[tail], prompt[tail]))
 
 
 def check_integrity(
-    slots: Sequence[Slot], positions: Sequence[tuple[int, int]], empty: Iterable[int] = ()
+    slots: Sequence[Slot], positions: Sequence[tuple[int, int]], empty: Iterable[int] = (), window: int = 0
 ) -> list[str]:
     """What is wrong, one sentence each; [] if all is well.
 
-    positions[seq] is (pos_min, pos_max) of every sequence; `empty` names sequences that must hold nothing.
+    positions[seq] is (pos_min, pos_max) of every sequence; `empty` names sequences that must hold nothing. window: as in `ModelInfo`.
     """
     wrong: list[str] = []
     for s in slots:
         low, high = positions[s.seq]
-        expected = (0, len(s.tokens) - 1) if s.tokens else (-1, -1)
-        if (low, high) != expected:
+        held = len(s.tokens)
+        whole = reaches_back(low, held, window) if held else low == -1
+        if not whole or high != held - 1:
             wrong.append(f"slot {s.seq}: {len(s.tokens)} tokens recorded, positions {low} … {high} held")
         if s.memo is not None and s.memo_at > len(s.tokens):
             wrong.append(f"slot {s.seq}: logits kept for {s.memo_at} tokens, {len(s.tokens)} held")

@@ -21,7 +21,7 @@ from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.proposer import Proposer
 from lsp_complete.engine.rates import Rates
 from lsp_complete.engine.sampling import Sampler
-from lsp_complete.engine.slots import Slot, SlotTable, check_integrity
+from lsp_complete.engine.slots import Slot, SlotTable, check_integrity, reaches_back
 from lsp_complete.engine.speculate import Speculator
 
 _log = logging.getLogger(__name__)
@@ -37,6 +37,10 @@ SAVE_GAIN = 96
 
 SAVE_INTERVAL_S = 15.0
 """While it is being worked with, a slot's prompt is written at most this often."""
+
+
+UNDIVIDED = 64
+"""Most tokens of a step where a step is never aborted (see `most_tokens`)."""
 
 
 @dataclass(slots=True)
@@ -118,6 +122,12 @@ def make_state(
         scratch=list(range(options.slots, backend.sequences)),
         disk=_open_disk(options, backend),
     )
+
+
+def most_tokens(state: State) -> int:
+    """Most tokens of one prompt in a step. A memory that cannot go back is lost with an aborted step, so there steps are short
+    instead and run to their end (`Runner`)."""
+    return state.options.n_batch if state.backend.info.can_drop_tail else min(UNDIVIDED, state.options.n_batch)
 
 
 def _open_disk(options: EngineOptions, backend: Backend) -> DiskCache | None:
@@ -267,7 +277,7 @@ def integrity(state: State) -> list[str]:
     """Compare the books with the backend; [] if all is well."""
     backend = state.backend
     positions = [(backend.pos_min(s), backend.pos_max(s)) for s in range(backend.sequences)]
-    wrong = check_integrity(state.table.slots, positions, state.scratch)
+    wrong = check_integrity(state.table.slots, positions, state.scratch, backend.info.window)
     for slot in state.table.slots:
         if slot.owner is not None and slot.owner not in state.seated:
             wrong.append(f"slot {slot.seq} belongs to job {slot.owner}, which is gone")
@@ -286,7 +296,8 @@ def check_at_rest(state: State) -> None:
     for problem in problems:
         _log.error("integrity: %s", problem)
     for slot in state.table.slots:
-        if state.backend.pos_max(slot.seq) + 1 != len(slot.tokens) or state.backend.pos_min(slot.seq) > 0:
+        low, held = state.backend.pos_min(slot.seq), len(slot.tokens)
+        if state.backend.pos_max(slot.seq) + 1 != held or (held and not reaches_back(low, held, state.backend.info.window)):
             clear_slot(state, slot)
     for seq in state.scratch:
         state.backend.seq_rm(seq, 0)

@@ -60,6 +60,7 @@ async def from_memory(bench: Bench, options: EngineOptions, prompts: Prompts) ->
         for _ in range(bench.rounds(8)):
             await engine.complete(request(prompts.next(OTHER), "other", 0))
             runs.append(await _again(engine, kept, 1))
+            bench.say(f"restore from memory {len(runs)}: {runs[-1]}")
     return {
         "restore_ms": _median(runs, "restore_ms"), "answer_ms": _median(runs, "answer_ms"),
         "cold_prefill_ms": round(cold["prefill_ms"], 1), "restored": [int(run["restored"]) for run in runs],

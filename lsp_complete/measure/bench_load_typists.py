@@ -140,7 +140,10 @@ async def typist(bench: Bench) -> dict[str, Any]:
         alone = await typist_for(window.client, sources[0], 0, options.seed).type_for(options.seconds)
     bench.say(f"alone: {figures(alone)}")
     async with household(session_options(options, bench.model)) as home:
-        windows = [(await open_window(home, source), source) for source in sources]
+        windows = []
+        for source in sources:
+            windows.append((await open_window(home, source), source))
+            bench.say(f"typist: window {len(windows)} of {len(sources)} is open")
         await settle(windows[0][0])
         before = await engine_figures(home)
         async with visiting(windows[1:], options.seed):
@@ -182,9 +185,11 @@ async def eight(bench: Bench) -> dict[str, Any]:
         typists = [typist_for(windows[0].client, sources[0], 0, options.seed)]
         first = await typists[0].type_for(min(options.seconds / 4, 30.0))
         one = memory_of(await engine_figures(home))
+        bench.say(f"eight: one window: {figures(first)}")
         for number, source in enumerate(sources[1:], start=1):
             windows.append(await open_window(home, source))
             typists.append(typist_for(windows[-1].client, source, number, options.seed))
+            bench.say(f"eight: window {len(windows)} of {len(sources)} is open")
         typed = await asyncio.gather(*(t.type_for(options.seconds) for t in typists))
         stats = await engine_figures(home)
         servers = [rss_mb(w.client.process.pid) for w in windows if w.client.process is not None]

@@ -71,6 +71,11 @@ def draft_path(settings: Settings, path: Path) -> str:
     return str(draft)
 
 
+def prompts_folder() -> Path:
+    """Where engines keep prompts beyond their own life."""
+    return Path(user_cache_dir("lsp-complete")) / "prompts"
+
+
 def engine_options(settings: Settings, path: Path) -> EngineOptions:
     """Engine options from settings. Blocks. Raises ModelError if the draft model cannot be used."""
     engine = settings.engine
@@ -83,7 +88,7 @@ def engine_options(settings: Settings, path: Path) -> EngineOptions:
         kv_type=engine.kv_type,
         gpu_layers=engine.gpu_layers,
         host_cache_bytes=engine.host_cache_mb << 20,
-        disk_cache_dir=str(Path(user_cache_dir("lsp-complete")) / "prompts") if disk else None,
+        disk_cache_dir=str(prompts_folder()) if disk else None,
         disk_cache_bytes=disk << 20,
         draft_path=draft_path(settings, path),
         speculative_tokens=SPECULATIVE_TOKENS if engine.speculation else 0,

@@ -8,7 +8,7 @@ import re
 import struct
 import threading
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,15 @@ def value(item: Any) -> bytes:
 
 
 def gguf(
-    metadata: Mapping[str, Any], tensors: Sequence[tuple[str, tuple[int, ...], int]] = (), version: int = 3
+    metadata: Mapping[str, Any],
+    tensors: Sequence[tuple[str, tuple[int, ...], int]] = (),
+    version: int = 3,
+    content: Callable[[str, int], bytes] | None = None,
 ) -> bytes:
-    """A whole GGUF file; tensors are (name, dimensions, type) of F32 (0) or F16 (1) data."""
+    """A whole GGUF file; tensors are (name, dimensions, type) of F32 (0) or F16 (1) data.
+
+    content: (name, number of values) → a tensor's bytes; without it every byte is 1.
+    """
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
     head += b"".join(string(key) + value(item) for key, item in metadata.items())
     data = b""
@@ -54,7 +60,7 @@ def gguf(
             + struct.pack(f"<{len(dims)}Q", *dims)
             + struct.pack("<IQ", kind, len(data))
         )
-        data += b"\x01" * (count * (4 if kind == 0 else 2))
+        data += content(name, count) if content else b"\x01" * (count * (4 if kind == 0 else 2))
         data += b"\x00" * (-len(data) % 32)
     return head + b"\x00" * (-len(head) % 32) + data
 
