@@ -79,9 +79,15 @@ def load_planned(
 
 def wanted_of(options: EngineOptions) -> Wanted:
     """The best setting: the options', and where memory is short also the more compact KV types."""
-    kinds = KV_TYPES[KV_TYPES.index(options.kv_type) :]
     ubatch = min(options.n_ubatch, options.n_batch)
-    return Wanted(options.context, options.slots, kinds, ubatch, host_cache=options.host_cache_bytes)
+    return Wanted(options.context, options.slots, kv_choices(options), ubatch, host_cache=options.host_cache_bytes)
+
+
+def kv_choices(options: EngineOptions) -> tuple[str, ...]:
+    """The wanted types of K and V, then more compact ones: what is above a rank comes down to it."""
+    k, v = KV_TYPES.index(options.kv_type), KV_TYPES.index(options.v_type or options.kv_type)
+    pairs = dict.fromkeys((max(k, rank), max(v, rank)) for rank in range(len(KV_TYPES)))
+    return tuple(KV_TYPES[a] if a == b else f"{KV_TYPES[a]}/{KV_TYPES[b]}" for a, b in pairs)
 
 
 def fit_options(options: EngineOptions, chosen: MemoryPlan, gpu_room: int | None) -> EngineOptions:
@@ -89,8 +95,9 @@ def fit_options(options: EngineOptions, chosen: MemoryPlan, gpu_room: int | None
     layers = options.gpu_layers
     if gpu_room is not None:
         layers = chosen.gpu_layers if layers < 0 or (chosen.gpu_layers >= 0 and layers > chosen.gpu_layers) else layers
+    k, _, v = chosen.kv_type.partition("/")
     return replace(
-        options, context=chosen.context, slots=chosen.slots, kv_type=chosen.kv_type, gpu_layers=layers,
+        options, context=chosen.context, slots=chosen.slots, kv_type=k, v_type=v, gpu_layers=layers,
         host_cache_bytes=chosen.host_cache,
     )  # fmt: skip
 

@@ -75,6 +75,9 @@ class EngineSettings(_Group):
     kv_type: Literal["f16", "q8_0", "q4_0"] = _option(
         "q8_0", "Precision of the attention cache; q8_0 halves its memory at no cost in speed", scope="own"
     )
+    v_type: Literal["same", "f16", "q8_0", "q4_0"] = _option(
+        "same", "Precision of the values in the attention cache, where it shall not be that of the keys (`kv_type`)", scope="own"
+    )
     gpu_layers: int = _option(
         -1, "Layers on the GPU: -1 all that fit, 0 none", unit="layers", scope="own", ge=-1, le=1000
     )

@@ -110,7 +110,7 @@ def make_context(model: int, options: EngineOptions, flag: AbortFlag) -> int | N
     params.kv_unified = True
     params.swa_full = True
     params.flash_attn_type = lc.LLAMA_FLASH_ATTN_TYPE_ENABLED
-    params.type_k = params.type_v = _KV_TYPE_IDS[options.kv_type]
+    params.type_k, params.type_v = _KV_TYPE_IDS[options.kv_type], _KV_TYPE_IDS[options.v_type or options.kv_type]
     params.n_threads = params.n_threads_batch = options.threads or default_threads()
     params.abort_callback, params.abort_callback_data = flag.callback, flag.data
     params.no_perf = True
@@ -128,7 +128,7 @@ def describe(model: int, options: EngineOptions, head: GgufHead, repacked: bool)
         fingerprint=engine_fingerprint(
             file_fingerprint(options.model_path),
             llama_cpp.__version__,
-            options.kv_type,
+            options.kv_pair,
             "unified+fa" if repacked else "unified+fa, plain",
         ),
         description=buffer.value.decode("utf-8", "replace"),

@@ -22,7 +22,7 @@ class EngineOptions:
 
     model_path: a GGUF file. context: tokens of KV shared by all slots; one prompt with its output must fit.
     slots: prompts kept in KV at once. threads: 0 measures (at most the physical cores).
-    kv_type: of K and V, one of KV_TYPES. gpu_layers: -1 is all; 0 keeps everything on the CPU.
+    kv_type: of K and V, one of KV_TYPES. v_type: of V, where it is another ("": kv_type). gpu_layers: -1 is all; 0 keeps everything on the CPU.
     n_batch: most tokens of one evaluation. n_ubatch: what is lost at most when one is aborted, in tokens.
     host_cache_bytes: evicted prompts in main memory (0: none). disk_cache_dir: where prompts outlive the
     process (None: nowhere), at most disk_cache_bytes, each at most disk_cache_days old.
@@ -55,12 +55,14 @@ class EngineOptions:
     remeasure_threads: bool = True
     speculative_tokens: int = SPECULATIVE_TOKENS
     draft_path: str = ""
+    v_type: str = ""
 
     def __post_init__(self) -> None:
         if not self.model_path:
             raise ValueError("model_path is empty")
-        if self.kv_type not in KV_TYPES:
-            raise ValueError(f"unknown kv_type {self.kv_type!r}; choose one of {', '.join(KV_TYPES)}")
+        for name, kind in (("kv_type", self.kv_type), ("v_type", self.v_type or self.kv_type)):
+            if kind not in KV_TYPES:
+                raise ValueError(f"unknown {name} {kind!r}; choose one of {', '.join(KV_TYPES)}")
         if not 64 <= self.context <= 1 << 20:
             raise ValueError(f"context of {self.context} tokens is outside 64 … 1048576")
         if not 1 <= self.slots <= 64:
@@ -71,6 +73,11 @@ class EngineOptions:
             raise ValueError("threads and cache sizes cannot be negative")
         if min(self.n_batch, self.n_ubatch, self.busy_chunk, self.idle_chunk, self.max_waiting) < 1:
             raise ValueError("batch and chunk sizes must be at least 1")
+
+    @property
+    def kv_pair(self) -> str:
+        """`q8_0` where K and V are of one type, else `q8_0/q4_0`."""
+        return self.kv_type if self.v_type in ("", self.kv_type) else f"{self.kv_type}/{self.v_type}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

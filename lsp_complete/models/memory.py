@@ -53,7 +53,8 @@ class MemoryNeed:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to plan for at best. context: tokens of KV shared by all slots. kv_types: acceptable ones, best first. host_cache: bytes
+    """What to plan for at best. context: tokens of KV shared by all slots. kv_types: acceptable ones, best first, `q8_0` or K and V apart as
+    `q8_0/q4_0`. host_cache: bytes
     for prompts outside the context."""
 
     context: int = 8192
@@ -66,7 +67,7 @@ class Wanted:
     def __post_init__(self) -> None:
         if self.context < 64 or self.slots < 1 or not self.kv_types:
             raise ValueError("a plan needs a context of at least 64 tokens, a slot and a KV type")
-        if unknown := set(self.kv_types) - set(KV_BYTES):
+        if unknown := {half for kind in self.kv_types for half in kind.split("/")} - set(KV_BYTES):
             raise ValueError(f"unknown KV types {sorted(unknown)}")
 
 
@@ -86,9 +87,15 @@ class MemoryPlan:
     reduced: str = ""
 
 
+def bytes_of_pair(kv_type: str) -> float:
+    """Bytes of a value of K and one of V together; kv_type as in `Wanted`."""
+    k, _, v = kv_type.partition("/")
+    return KV_BYTES[k] + KV_BYTES[v or k]
+
+
 def kv_bytes_per_token(shape: ModelShape, kv_type: str) -> float:
     """Bytes of K and V for one token of one sequence."""
-    return 2 * shape.layers * shape.kv_heads * shape.head_size * KV_BYTES[kv_type]
+    return shape.layers * shape.kv_heads * shape.head_size * bytes_of_pair(kv_type)
 
 
 def buffer_bytes(
@@ -217,7 +224,7 @@ def refusal(
 ) -> str:
     """Why a model cannot be loaded: the numbers, and the next smaller one that fits. tried: the plan fitted, but loading failed."""
     usable = free - reserve(free)
-    context, kv_type = min(settings(shape, wanted), key=lambda item: item[0] * KV_BYTES[item[1]])
+    context, kv_type = min(settings(shape, wanted), key=lambda item: item[0] * bytes_of_pair(item[1]))
     need = need_of(shape, weights, context, kv_type, wanted)
     text = (
         f"{name} does not fit the free memory: at least {megabytes(need.total)} are needed "

@@ -86,6 +86,7 @@ def engine_options(settings: Settings, path: Path) -> EngineOptions:
         slots=engine.slots,
         threads=engine.threads,
         kv_type=engine.kv_type,
+        v_type="" if engine.v_type == "same" else engine.v_type,
         gpu_layers=engine.gpu_layers,
         host_cache_bytes=engine.host_cache_mb << 20,
         disk_cache_dir=str(prompts_folder()) if disk else None,

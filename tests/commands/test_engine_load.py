@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lsp_complete.commands import engine_load
-from lsp_complete.commands.engine_load import load_planned
+from lsp_complete.commands.engine_load import kv_choices, load_planned
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.serve import load_factory
 from lsp_complete.errors import MemoryPlanError, ModelError
@@ -94,6 +94,20 @@ def test_a_kv_type_of_the_users_is_the_best_one_not_the_only_one(tmp_path: Path)
             break
     assert kinds > {"f16"}
     assert planned(replace(options, kv_type="q4_0"), 1075 * MB).kv_type == "q4_0"
+
+
+@pytest.mark.parametrize(
+    ("k", "v", "choices"),
+    [
+        ("f16", "", ("f16", "q8_0", "q4_0")), ("q8_0", "q8_0", ("q8_0", "q4_0")), ("q8_0", "q4_0", ("q8_0/q4_0", "q4_0")),
+        ("f16", "q4_0", ("f16/q4_0", "q8_0/q4_0", "q4_0")), ("q4_0", "f16", ("q4_0/f16", "q4_0/q8_0", "q4_0")),
+    ],
+)  # fmt: skip
+def test_keys_and_values_of_two_types_come_down_together(tmp_path: Path, k: str, v: str, choices: tuple[str, ...]) -> None:
+    options = replace(model_file(tmp_path), kv_type=k, v_type=v)
+    assert kv_choices(options) == choices
+    got = planned(options, 8000 * MB)
+    assert (got.kv_type, got.v_type or k) == (k, v or k) and got.kv_pair == choices[0]
 
 
 def test_where_nothing_fits_the_error_has_the_numbers_and_the_next_smaller_model(tmp_path: Path) -> None:

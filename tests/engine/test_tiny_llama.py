@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lsp_complete.commands.engine_load import load_planned
@@ -65,6 +67,23 @@ def test_starting_over_smaller(options: EngineOptions) -> None:
         assert backend.decode([Segment(0, 0, PROMPT, 1)]) is Status.OK
     finally:
         backend.close()
+
+
+def test_keys_and_values_may_be_of_two_types(options: EngineOptions) -> None:
+    sizes, digests = [], set()
+    for v_type in ("", "q4_0"):
+        backend = llama.load(replace(options, v_type=v_type))
+        try:
+            assert backend.decode([Segment(0, 0, PROMPT, 1)]) is Status.OK and np.isfinite(backend.logits(0)).all()
+            saved = backend.state_get(0)
+            assert saved is not None and backend.state_set(1, saved) and backend.pos_max(1) == len(PROMPT) - 1
+            sizes.append(len(saved))
+            digests.add(backend.info.fingerprint)
+        finally:
+            backend.close()
+    assert sizes[1] < sizes[0] and len(digests) == 2  # saved state of one is foreign to the other
+    with pytest.raises(ValueError, match="v_type 'q3'"):
+        replace(options, v_type="q3")
 
 
 async def test_an_engine_whose_step_finds_no_memory_goes_on_smaller(

@@ -54,6 +54,15 @@ def test_kv_counts_kv_heads_and_block_scales() -> None:
     assert kv_bytes_per_token(LARGE.shape, "f16") == 2 * 28 * 4 * 128 * 2
 
 
+def test_keys_and_values_may_be_of_two_types() -> None:
+    k, v = kv_bytes_per_token(SMALL.shape, "q8_0"), kv_bytes_per_token(SMALL.shape, "q4_0")
+    assert kv_bytes_per_token(SMALL.shape, "q8_0/q4_0") == kv_bytes_per_token(SMALL.shape, "q4_0/q8_0") == (k + v) / 2
+    chosen = plan(SMALL.name, SMALL.shape, SMALL.file.size, 8 * GB, Wanted(kv_types=("q8_0/q4_0", "q4_0")))
+    assert chosen.kv_type == "q8_0/q4_0" and not chosen.reduced
+    with pytest.raises(ValueError, match="bf16"):
+        Wanted(kv_types=("q8_0/bf16",))
+
+
 def test_settings_begin_with_the_wanted_one_and_give_up_the_least_first() -> None:
     order = list(settings(SMALL.shape, Wanted()))
     assert order[0] == (8192, "q8_0") and order[1] == (6144, "q8_0")
