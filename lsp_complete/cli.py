@@ -75,9 +75,21 @@ def _run(arguments: list[str]) -> int:
         arguments = ["serve", *arguments]
         command = "serve"
     parser = build_parser(command)
+    if command is not None and arguments == [command] and (lacking := _needs_subcommand(parser, command)):
+        lacking.print_help(sys.stderr)
+        return EXIT_USAGE
     parsed = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int | None] = parsed.run
     return run(parsed) or 0
+
+
+def _needs_subcommand(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParser | None:
+    """The parser of `command` if it has commands of its own, else None."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            own: argparse.ArgumentParser = action.choices[command]
+            return own if any(isinstance(inner, argparse._SubParsersAction) for inner in own._actions) else None
+    return None
 
 
 def command_of(arguments: Sequence[str]) -> str | None:
@@ -89,9 +101,10 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser in which only `command` knows its own arguments (None: no command does)."""
     parser = argparse.ArgumentParser(
         prog="lsp-complete",
-        description="Local code completion as a language server. Without a command it serves an editor on "
-        "standard input and output; `lsp-complete --tcp PORT` serves on loopback TCP.",
-        epilog="`lsp-complete COMMAND --help` tells more. The first thing to run: lsp-complete models pull",
+        description="Local code completion as a language server. Without a command it serves an editor\n"
+        "on standard input and output; `lsp-complete --tcp PORT` serves on loopback TCP.",
+        epilog="`lsp-complete COMMAND --help` tells more. The first thing to run:\n  lsp-complete models pull",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-V", "--version", action="version", version=f"lsp-complete {__version__}")
     sub = parser.add_subparsers(metavar="COMMAND", required=True)

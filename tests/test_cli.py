@@ -80,6 +80,13 @@ def test_wrong_usage_is_status_2(words: list[str], capsys: pytest.CaptureFixture
     assert "error:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["models", "engine", "replay", "bench"])
+def test_a_group_alone_lists_its_commands(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.startswith(f"usage: lsp-complete {name}") and shown.err.count("\n") > 5
+
+
 def test_an_unknown_command_lists_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["complte"]) == 2
     line = capsys.readouterr().err

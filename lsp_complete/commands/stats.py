@@ -14,13 +14,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, Group
 
     from ..cli import Sub
     from ..engine.control import EngineStatus
 
 WATCH_S = 2.0
 SHOWN_STAGES = ("queue", "prefill", "decode", "context", "tokenize", "post", "transfer")
+
+HEADS = {"tokenize": "tokens", "transfer": "send"}
+"""Heads of columns that are shorter than their stage: the table fits 80 columns."""
 
 
 def add_parser(sub: Sub) -> None:
@@ -49,8 +52,14 @@ def _run(args: argparse.Namespace) -> int:
     if not args.watch:
         from rich.console import Console
 
-        Console().print(view(*gather()))
+        show(Console(), *gather())
     return 0
+
+
+def show(console: Console, servers: Sequence[Mapping[str, Any]], engines: list[EngineStatus]) -> None:
+    """Print the view once. Lines are not broken at the width: a path stays one word, also in a pipe or a file."""
+    for part in view(servers, engines).renderables:
+        console.print(part, soft_wrap=True)
 
 
 def _watch() -> None:
@@ -124,29 +133,30 @@ def _became(outcomes: Mapping[str, Any]) -> str:
 
 
 def _times(server: Mapping[str, Any]) -> Any:
-    from rich.box import SIMPLE
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     done = server.get("server", {})
     table = Table(
-        title="ms, the last half hour; P50, P95 and P99 of the whole, P50 of its stages", box=SIMPLE
+        title="ms, the last half hour; P50, P95 and P99 of the whole, P50 of its stages",
+        box=SIMPLE_HEAD,
+        padding=0,  # the box puts one space between columns
+        show_edge=False,
     )
-    for name in (
-        "kind of request",
-        "count",
-        "P50",
-        "P95",
-        "P99",
-        *(stage for stage in SHOWN_STAGES),
-    ):
-        table.add_column(name, justify="left" if name == "kind of request" else "right")
+    table.add_column("request", no_wrap=True)
+    for name in ("count", "P50", "P95", "P99", *(HEADS.get(stage, stage) for stage in SHOWN_STAGES)):
+        table.add_column(name, justify="right", no_wrap=True)
     for name, bucket in {"all": done.get("all") or {}, **done.get("scenarios", {})}.items():
         ms = bucket.get("ms")
         if ms:
             total = [f"{ms['total'][q]:.0f}" for q in ("p50", "p95", "p99")]
-            stages = [f"{ms[stage]['p50']:.1f}" for stage in SHOWN_STAGES]
+            stages = [_short(ms[stage]["p50"]) for stage in SHOWN_STAGES]
             table.add_row(name.replace("_", " "), str(bucket.get("count")), *total, *stages)
     return table
+
+
+def _short(ms: float) -> str:
+    return f"{ms:.1f}" if ms < 99.95 else f"{ms:.0f}"
 
 
 def _rates(server: Mapping[str, Any]) -> str:

@@ -132,7 +132,8 @@ def check_models(installed: Sequence[Installed], chosen: str, problem: str, defa
     if chosen:
         return [Finding("ok", "model", chosen), *found]
     remedy = f"lsp-complete models pull {default}"
-    return [Finding("fail", "model", problem or "none is here", remedy), *found]
+    text = (problem or "none is here").partition(f" Fetch one: {remedy}")[0]  # the remedy says it
+    return [Finding("fail", "model", text, remedy), *found]
 
 
 def check_speed(probe: Probe, chosen: str, busy: bool) -> list[Finding]:
@@ -192,10 +193,11 @@ def check_fit(
     return [Finding("note", "best model", text, f"lsp-complete models pull {name}")]
 
 
-def check_config(problems: Sequence[str], user_file: str) -> list[Finding]:
-    """Messages of the settings."""
+def check_config(problems: Sequence[str], user_file: str, there: bool = True) -> list[Finding]:
+    """Messages of the settings. there: whether the user's own file exists."""
     if not problems:
-        return [Finding("ok", "settings", f"no problems; your own file is {user_file}")]
+        where = f"your own file is {user_file}" if there else f"none of your own; they would stand in {user_file}"
+        return [Finding("ok", "settings", f"no problems; {where}")]
     return [
         Finding("warn", "settings", problem, "Mend that source; `lsp-complete config` shows what holds.")
         for problem in problems

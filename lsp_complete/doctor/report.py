@@ -88,7 +88,7 @@ def gather_findings(
     in_use, names = chosen.model.name if chosen.model else "", [item.name for item in here]
     basis = "measured speed" if speed else "the number of cores"
     found += checks.check_fit(best, in_use, names, basis, machine.free, least)
-    found += checks.check_config(problems, str(user_file()))
+    found += checks.check_config(problems, str(user_file()), user_file().is_file())
     return found + check_socket()
 
 

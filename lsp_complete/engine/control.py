@@ -183,5 +183,5 @@ def _lines(status: EngineStatus) -> str:
         )
         rss = process.get("rss_bytes")
         if isinstance(rss, int):
-            lines.append(f"  memory   {rss / 2**20:.0f} MB, up {process.get('uptime_s')} s")
+            lines.append(f"  memory   {rss / 2**20:.0f} MB, up {process.get('uptime_s') or 0:.0f} s")
     return "\n".join(lines)

@@ -55,16 +55,20 @@ def choose_lines(source: Source, count: int, seed: int) -> list[Place]:
     return [Place(source, line) for line in sorted(rng.sample(lines, min(count, len(lines))))]
 
 
-def render(key: Key, text: str, ms: float, answer: Answer) -> Text:
-    """The line with its ghost text, and the times."""
+def render(key: Key, text: str, ms: float, answer: Answer, plain: bool = False) -> Text:
+    """The line with its ghost text, and the times. plain: nothing can be dimmed here; ‹› stand around the ghost text."""
     line = Text(f"{ms:6.0f} ms  ", style="cyan")
     line.append(key.left, style="bold")
     first, *more = split_lines(text)
-    line.append(body(first), style="dim italic")
+    ghostly = body(first)
+    line.append(f"‹{ghostly}›" if plain and ghostly else ghostly, style="dim italic")
     line.append(key.right)
     if more:
         line.append(f"  (+{len(more)} lines)", style="dim")
     stages = answer.stages
+    if not text:
+        reason = str(stages.get("reason") or "")
+        line.append("   no suggestion" + f" ({reason.replace('_', ' ')})" * bool(reason), style="bright_black")
     source = str(stages.get("source", ""))
     if source != "model":
         return line.append(f"   {source}".rstrip().replace("_", " "), style="bright_black")
@@ -78,7 +82,7 @@ def render(key: Key, text: str, ms: float, answer: Answer) -> Text:
 
 
 async def type_line(
-    running: Session, place: Place, fresh: bool, delays: Callable[[], float], show: Callable[[Text], None]
+    running: Session, place: Place, fresh: bool, delays: Callable[[], float], show: Callable[[Key, str, float, Answer], None]
 ) -> list[Shown]:
     """Type one line; show each key that asks."""
     source, client = place.source, running.client
@@ -98,7 +102,7 @@ async def type_line(
         ms = (answer.received - started) * 1000
         item = answer.items[0] if answer.items else None
         text = ghost(key.left + key.right, key.cursor, item) if item else ""
-        show(render(key, text, ms, answer))
+        show(key, text, ms, answer)
         seen.append(Shown(ms, text, bool(item and line_exact(key, script.target, item))))
         await asyncio.sleep(max(0.0, delays() / 1000 - (perf_counter() - started)))
     return seen
@@ -126,7 +130,9 @@ async def play(
                 place,
                 number == 0,
                 lambda: next(rhythm),
-                lambda text: console.print(text, soft_wrap=True),
+                lambda key, text, ms, answer: console.print(
+                    render(key, text, ms, answer, plain=console.color_system is None), soft_wrap=True
+                ),
             )
     return seen
 

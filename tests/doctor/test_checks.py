@@ -79,7 +79,9 @@ def test_a_busy_machine_is_said() -> None:
 
 
 def test_no_model_is_a_failure_with_the_command() -> None:
-    found = checks.check_models((), "", "No model is here yet.", DEFAULT.short_name)
+    problem = f"No model is here yet. Fetch one: lsp-complete models pull {DEFAULT.short_name}"
+    found = checks.check_models((), "", problem, DEFAULT.short_name)
+    assert found[0].text == "No model is here yet."  # the command is said once, as the remedy
     assert levels(found) == ["fail"] and found[0].remedy == "lsp-complete models pull qwen2.5-coder-0.5b"
     damaged = Installed(Path("/m/x.gguf"), DEFAULT, 5, "damaged")
     found = checks.check_models((damaged,), "/m/y.gguf", "", DEFAULT.short_name)
@@ -120,6 +122,7 @@ def test_a_model_that_no_longer_fits_is_told() -> None:
 
 def test_settings_problems_are_passed_on() -> None:
     assert levels(checks.check_config([], "file")) == ["ok"]
+    assert "none of your own" in checks.check_config([], "file", there=False)[0].text
     assert [item.text for item in checks.check_config(["a", "b"], "file")] == ["a", "b"]
 
 

@@ -33,6 +33,7 @@ def test_the_demo_shows_suggestions(
     assert run_demo(source) == 0
     printed = capsys.readouterr().out
     assert "with a suggestion" in printed and "2 evaluated" in printed and "compute(value" in printed
+    assert "‹" in printed and "›" in printed  # no colours here: what is typed and what is suggested must differ
 
 
 def test_the_demo_fails_without_suggestions(
@@ -40,7 +41,8 @@ def test_the_demo_fails_without_suggestions(
 ) -> None:
     fake_options([])
     assert run_demo(source) == 1
-    assert "No suggestion came" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "No suggestion came" in printed and "no suggestion" in printed and "‹" not in printed
 
 
 def parse(*words: str) -> argparse.Namespace:

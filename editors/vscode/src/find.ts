@@ -39,8 +39,8 @@ export function find(): string | undefined {
 
 /** Say that there is no server and offer ways to get one. Gives true if it makes sense to look again. */
 export async function offer(): Promise<boolean> {
-  const pipx = "Install with pipx";
-  const uv = "Install with uv";
+  const pipx = "Install a clone with pipx…";
+  const uv = "Install a clone with uv…";
   const choose = "Choose the command…";
   const picked = await vscode.window.showWarningMessage(
     "lsp-complete: the server is not on this machine. Install it?",
@@ -60,9 +60,18 @@ export async function offer(): Promise<boolean> {
   if (picked === undefined) {
     return false;
   }
-  const terminal = vscode.window.createTerminal("lsp-complete");
+  // From source only: the name is in no package index, and whoever takes it there must not be installed.
+  const clones = await vscode.window.showOpenDialog({
+    title: "The folder with the source of lsp-complete (a clone of its repository)",
+    canSelectFiles: false,
+    canSelectFolders: true,
+  });
+  if (!clones?.[0]) {
+    return false;
+  }
+  const terminal = vscode.window.createTerminal({ name: "lsp-complete", cwd: clones[0] });
   terminal.show();
-  terminal.sendText(picked === pipx ? "pipx install lsp-complete" : "uv tool install lsp-complete");
+  terminal.sendText(picked === pipx ? "pipx install ." : "uv tool install .");
   const done = "Start it";
   return (await vscode.window.showInformationMessage("lsp-complete: when the terminal is done, start the server.", done)) === done;
 }

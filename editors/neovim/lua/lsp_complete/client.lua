@@ -162,7 +162,7 @@ local function executable()
   end
   set_status('Error', 'no server')
   M.tell(
-    ('lsp-complete: the command %s is not there; install the server with `pipx install lsp-complete`, or set `cmd` in setup{}'):format(program)
+    ('lsp-complete: the command %s is not there; install the server (in a clone of lsp-complete: `pipx install .`), or set `cmd` in setup{}'):format(program)
   )
   return false
 end

@@ -9,7 +9,7 @@ local function server(health)
   local program = client.options.cmd[1]
   if vim.fn.executable(program) == 0 then
     health.error(('the command %s is not there'):format(program), {
-      'install the server: pipx install lsp-complete',
+      'install the server; in a clone of lsp-complete: pipx install .',
       'or give its absolute path: require("lsp_complete").setup{ cmd = { "/path/to/lsp-complete" } }',
     })
     return false
