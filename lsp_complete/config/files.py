@@ -35,7 +35,7 @@ def user_file(env: Mapping[str, str] | None = None) -> Path:
     """The user's own settings file, there or not. LSP_COMPLETE_CONFIG names another one."""
     chosen = (os.environ if env is None else env).get("LSP_COMPLETE_CONFIG", "")
     if chosen:
-        return Path(chosen).expanduser()
+        return Path(os.path.expanduser(chosen))
     return Path(platformdirs.user_config_dir(APP, appauthor=False)) / FILE_NAME
 
 

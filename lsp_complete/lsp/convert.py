@@ -123,11 +123,16 @@ def _fenced(text: str, language_id: str) -> str:
 
 
 def path_of(uri: str) -> str | None:
-    """The file path of a `file:` URI, or None (untitled documents, notebook cells, remote schemes)."""
-    parsed = urlparse(uri)
+    """The file path of a `file:` URI, or None (untitled documents, notebook cells, remote schemes, what is no URI)."""
+    try:
+        parsed = urlparse(uri)
+    except ValueError:
+        return None
     if parsed.scheme != "file":
         return None
     path = unquote(parsed.path)
+    if "\0" in path:  # names no file; the system's calls would raise
+        return None
     if len(path) > 2 and path[0] == "/" and path[2] == ":":
         path = path[1:]
     return f"//{parsed.netloc}{path}" if parsed.netloc and parsed.netloc != "localhost" else path

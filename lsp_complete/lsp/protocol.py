@@ -29,6 +29,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _TRIGGERED = {types.TEXT_DOCUMENT_INLINE_COMPLETION}
 _IGNORED = "$/lsp-complete/malformed"
 
+SETTLE_S = 2.0
+"""Longest wait for the last answers when the client wants the process to end."""
+
 
 def at_dispatch(handler: F) -> F:
     """Mark a handler that runs at dispatch and may return an awaitable."""
@@ -48,6 +51,8 @@ class Protocol(LanguageServerProtocol):
     zero_based_triggers = False
     """True once a client has numbered trigger kinds from 0 (vscode-languageclient 9)."""
 
+    told_to_shut_down = False
+
     # -- dispatch ---------------------------------------------------------------------------------
 
     def _execute_handler(
@@ -62,6 +67,7 @@ class Protocol(LanguageServerProtocol):
             getattr(handler, "func", None), "at_dispatch", False
         ):
             super()._execute_handler(msg_id, handler, callback, args, kwargs)
+            self._forget_when_done(msg_id)
             return
         future: Any
         try:
@@ -79,6 +85,33 @@ class Protocol(LanguageServerProtocol):
         future = Future()
         future.add_done_callback(callback)
         future.set_result(result)
+
+    def _forget_when_done(self, msg_id: Any) -> None:
+        """pygls keeps the results of commands and some notifications, which have ids of its own making, for ever."""
+        future: Any = self._request_futures.get(msg_id)
+        if future is not None:
+            future.add_done_callback(lambda _done: self._request_futures.pop(msg_id, None))
+
+    @lsp_method(types.SHUTDOWN)
+    def lsp_shutdown(self, *args: Any) -> Any:
+        """As pygls, but known from its arrival on."""
+        self.told_to_shut_down = True
+        return (yield from super().lsp_shutdown(*args))
+
+    @lsp_method(types.EXIT)
+    def lsp_exit(self, *_args: Any) -> Any:
+        """As pygls, but a `shutdown` under way, and what it cancels, gets its answer first: some clients send `exit` right behind it."""
+        futures: list[Any] = list(self._request_futures.values())
+        waiting = [future for future in futures if isinstance(future, asyncio.Future)]
+        if self.told_to_shut_down and waiting:
+            answered = asyncio.ensure_future(asyncio.wait(waiting, timeout=SETTLE_S))
+            answered.add_done_callback(lambda _done: self._leave())
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        for _ in super().lsp_exit():
+            pass
 
     def _handle_cancel_notification(self, msg_id: Any) -> None:
         """A cancel that comes after the answer is ordinary, not a warning."""
@@ -98,15 +131,19 @@ class Protocol(LanguageServerProtocol):
         """As pygls, but tolerant of old clients, and a request that cannot be read gets an error answer."""
         if "jsonrpc" not in data:
             return data
-        if data.get("method") in _TRIGGERED:
-            self._mend_trigger(data)
+        method = data.get("method")
+        if isinstance(method, str):
+            if method in _TRIGGERED:
+                self._mend_trigger(data)
+            elif self.get_message_type(method) is None:
+                data.setdefault("params", None)  # may be left out; an unknown method is to be answered as one
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
             if "id" in data and "method" in data:
                 self._send_response(data["id"], None, error.to_response_error())
             else:
-                logger.warning("ignored a malformed %s message", data.get("method", "response"))
+                logger.warning("ignored a malformed %s message", method or "response")
             return JsonRPCNotification(method=_IGNORED, jsonrpc=self.VERSION, params=None)
 
     def _mend_trigger(self, data: dict[str, Any]) -> None:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -459,11 +461,33 @@ class _Writer:
 
 
 def create_server_in_loop() -> CompletionServer:
-    """`create_server` for a process that serves a user: its figures are published. Needs a running event loop."""
-    asyncio.get_running_loop()
+    """`create_server` for a process that serves a user: its figures are published, it ends orderly when told to by a signal
+    (what is recorded gets written, its files go), and the loop's own reports name no values. Needs a running event loop."""
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(report_loop_trouble)
     server = create_server()
     server.service.publisher = Publisher(server.service.figures)
+    if sys.platform != "win32":
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` stays what it is
+                loop.add_signal_handler(number, _told_to_end, server, number)
     return server
+
+
+def _told_to_end(server: CompletionServer, number: int) -> None:
+    asyncio.get_running_loop().remove_signal_handler(number)  # who asks twice is not made to wait
+    leave(server)
+
+
+def report_loop_trouble(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What no one awaited, by the error's type and its place in the code: asyncio's own report shows arguments and messages,
+    which may hold user text."""
+    error = context.get("exception")
+    if isinstance(error, asyncio.CancelledError | SystemExit):  # the process is ending
+        return
+    frames = traceback.extract_tb(error.__traceback__) if isinstance(error, BaseException) else []
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    logger.error("internal error: %s%s", type(error).__name__ if error else "in the event loop", place)
 
 
 def run_tcp(port: int, host: str = "127.0.0.1") -> int:

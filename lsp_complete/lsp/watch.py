@@ -17,7 +17,7 @@ async def watch_parent(pid: int, gone: Callable[[], None], interval_s: float = I
     """Call `gone` once when process `pid` no longer exists or has become a zombie. Event loop."""
     try:
         process = psutil.Process(pid)
-    except psutil.Error:
+    except (psutil.Error, ValueError, OverflowError):  # none, or no process id at all
         logger.warning("the editor's process %d does not exist; leaving", pid)
         gone()
         return

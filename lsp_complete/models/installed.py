@@ -182,7 +182,9 @@ def resolve(name_or_path: str, folder: Folder = None) -> Path:
 
 
 def _own_file(text: str, folder: Folder) -> Path:
-    path = Path(text).expanduser()
+    if "\0" in text:
+        raise ModelError(f"No file can be called {text!r}. Set `model` to a catalogue name or to the path of a GGUF file.")
+    path = Path(os.path.expanduser(text))  # `Path.expanduser` raises for a user that there is not
     looks_like_path = text.endswith(".gguf") or os.sep in text or "/" in text or text.startswith("~")
     stored = models_dir(folder) / (text if text.endswith(".gguf") else text + ".gguf")
     if not path.is_file() and "/" not in text and os.sep not in text and stored.is_file():

@@ -47,7 +47,7 @@ def models_dir(setting: str | os.PathLike[str] | None = None) -> Path:
     """The models folder: the setting's, else the environment's, else the user's cache folder. Not created here."""
     chosen = (os.fspath(setting) if setting else "") or os.environ.get(ENV_FOLDER, "")
     if chosen:
-        return Path(chosen).expanduser().absolute()
+        return Path(os.path.expanduser(chosen)).absolute()  # `Path.expanduser` raises for a user that there is not
     return Path(platformdirs.user_cache_dir("lsp-complete", appauthor=False)) / "models"
 
 

@@ -67,9 +67,13 @@ Progress = Callable[[int, int, int], None]
 
 
 def path_of(uri: str) -> str:
-    """The path of a file URI; "" for any other."""
-    parsed = urlparse(uri)
-    return url2pathname(unquote(parsed.path)) if parsed.scheme == "file" else ""
+    """The path of a file URI; "" for any other, and for what is no URI or names no file."""
+    try:
+        parsed = urlparse(uri)
+    except ValueError:
+        return ""
+    path = url2pathname(unquote(parsed.path)) if parsed.scheme == "file" else ""
+    return "" if "\0" in path else path
 
 
 @dataclass(slots=True)

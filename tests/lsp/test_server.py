@@ -10,6 +10,7 @@ import pytest
 from lsp_complete.engine.fake import ScriptedEngine
 from lsp_complete.measure.client import LspClient
 from lsp_complete.measure.edits import Edit, Position
+from lsp_complete.measure.jsonrpc import encode
 
 from .harness import URI, prompt_text, session
 
@@ -167,8 +168,34 @@ async def test_odd_requests_get_one_answer_each() -> None:
             await client.request("textDocument/inlineCompletion", {"textDocument": 3})
         with pytest.raises(RuntimeError, match="-32601"):
             await client.request("no/suchMethod", {})
+        connection, left_out = client._connection, asyncio.get_running_loop().create_future()
+        connection._pending[900] = left_out
+        connection._writer.write(encode({"jsonrpc": "2.0", "id": 900, "method": "no/suchMethod"}))
+        assert (await left_out).code == -32601
         client.notify("no/suchNotification", {"a": 1})
         assert (await client.inline(URI, CURSOR)).code == 0
+
+
+@pytest.mark.parametrize("uri", ["file://[scratch", "file:///tmp/%00.py", "", "[No Name]", "term://~//7:sh"])
+async def test_a_document_may_have_any_name(uri: str) -> None:
+    async with session(ScriptedEngine([b"value"])) as (client, server, _):
+        client.open(uri, "python", CODE)
+        await ready(client, server)
+        assert (await client.inline(uri, CURSOR)).items
+        client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+        client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri, "type": 2}]})
+        folder = {"event": {"added": [{"uri": uri, "name": "x"}], "removed": [{"uri": uri, "name": "x"}]}}
+        client.notify("workspace/didChangeWorkspaceFolders", folder)
+        client.change(uri, [Edit(Position(0, 0), Position(0, 0), "#")])
+        assert (await client.inline(uri, CURSOR)).code == 0
+        assert server.service.snapshot(uri).buffer.text() == "#" + CODE
+
+
+async def test_results_of_commands_are_not_kept() -> None:
+    async with session() as (client, server, _):
+        for _ in range(5):
+            await client.request("workspace/executeCommand", {"command": "lsp-complete.stats"})
+        assert not server.protocol._request_futures
 
 
 async def test_requests_after_shutdown_get_an_error() -> None:

@@ -140,6 +140,10 @@ def test_a_truncated_or_missing_file_of_the_users_own(tmp_path: Path, folder: Pa
         resolve(str(tmp_path / "none.gguf"))
     with pytest.raises(ModelError, match="No model is called"):
         resolve("nonesuch")
+    with pytest.raises(ModelError, match="There is no file"):
+        resolve("~nobody-of-this-name/own.gguf")
+    with pytest.raises(ModelError, match="No file can be called"):
+        resolve("own\0.gguf")
 
 
 def test_half_a_download_is_never_listed(folder: Path) -> None:
