@@ -29,6 +29,8 @@ from lsp_complete.syntax.prose import first_sentence
 from lsp_complete.syntax.trees import SyntaxTree, wide_error
 
 MAX_NODES = 20_000
+MAX_DEPTH = 100
+"""Definitions inside of one another that are read; what is deeper is part of the innermost one."""
 WINDOW = 65_536
 """Characters that one run of a query reads: some milliseconds."""
 _TURN = 64
@@ -181,10 +183,18 @@ def outline_nodes(captured: Captured, tree: SyntaxTree) -> list[OutlineNode]:
 
 
 def _without_locals(items: list[Item]) -> list[Item]:
-    """Items but for constants and comments inside functions, which would be left out later at more cost."""
+    """Items but for constants and comments inside functions, which would be left out later at more cost, and for what is
+    deeper than MAX_DEPTH."""
     made: list[Item] = []
     inside = -1
+    around: list[int] = []
     for item in sorted(items, key=lambda item: (item.node.start_byte, -item.node.end_byte)):
+        while around and around[-1] <= item.node.start_byte:
+            around.pop()
+        if len(around) >= MAX_DEPTH:
+            continue
+        if item.role in ("function", "class"):
+            around.append(item.node.end_byte)
         if item.role == "function":
             inside = max(inside, item.node.end_byte)
         elif item.role in ("constant", "comment") and item.node.end_byte <= inside:

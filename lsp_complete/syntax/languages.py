@@ -46,7 +46,8 @@ class LanguageFacts:
     belong to it (attributes). doc: "body" (first string of the body), "above" (comment before it) or "none".
     name_separator: splits a qualified definition name into container and name. import_calls: functions whose call is an
     import (`require`). body_below: a definition without a body node has everything below its first line as body. builtins:
-    names that need no definition.
+    names that need no definition. max_indent (columns), max_depth (different indentations), max_heredocs (bytes of open ones): what the
+    scanner can bear (`limits.py`); 0 for any.
     """
 
     key: str
@@ -73,6 +74,8 @@ class LanguageFacts:
     body_below: bool = False
     builtins: frozenset[str] = frozenset()
     max_indent: int = 0
+    max_depth: int = 0
+    max_heredocs: int = 0
     opener: re.Pattern[str] | None = field(default=None, compare=False)
 
     @property

@@ -12,22 +12,21 @@ Rules:
 - An incremental parse equals a fresh one wherever the text is whole. In broken text tree-sitter's error recovery may depend on what
   it could reuse (seen: 1 of 2,300 random edits), so such a tree is marked `settled = False`, to be parsed afresh at idle.
 - Not parsed at all: more than MAX_CHARS code points, binary content, or more than
-  BASE_SECONDS + SECONDS_PER_CHAR × length of parsing (some grammars run away on odd text), or deeper than the language's
-  `max_indent` (a scanner's stack may be bounded, and its end the process's).
+  BASE_SECONDS + SECONDS_PER_CHAR × length of parsing (some grammars run away on odd text), or what would
+  overflow the language's scanner (`limits.py`).
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import tree_sitter
 
 from lsp_complete.syntax.encode import BYTES, read
 from lsp_complete.syntax.languages import Grammar
+from lsp_complete.syntax.limits import too_deep
 from lsp_complete.text.buffer import TextBuffer
 from lsp_complete.text.edits import Edit
 
@@ -81,28 +80,18 @@ def parse(
     previous: SyntaxTree | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> SyntaxTree | None:
-    """Parse `buffer`, from `previous` if given (already `edited` to this text). None: stopped, over its time, or nested
-    deeper than the grammar's scanner can bear (`max_indent`).
+    """Parse `buffer`, from `previous` if given (already `edited` to this text). None: stopped, over its time, or more
+    than the grammar's scanner can bear (`limits.too_deep`).
 
     Thread: any; takes 0.1 µs per character afresh (up to 1 µs for C++), some milliseconds after an edit.
     """
-    if grammar.facts.max_indent and _too_deep(buffer, grammar.facts.max_indent):
+    if too_deep(buffer, grammar.facts):
         return None
     old = previous.tree if previous is not None else None
     tree = _run(grammar, buffer, old, should_stop)
     if tree is None:
         return None
     return SyntaxTree(grammar, tree, buffer, settled=old is None or not tree.root_node.has_error)
-
-
-@lru_cache(maxsize=4)
-def _deep(columns: int) -> re.Pattern[str]:
-    return re.compile(rf"(?:\A|[\r\n])[ \t?:-]{{{columns + 1}}}")
-
-
-def _too_deep(buffer: TextBuffer, columns: int) -> bool:
-    """Whether a line begins with more than so many columns of blanks and list marks."""
-    return any(_deep(columns).search(chunk.text) for chunk in buffer.chunks)
 
 
 def _run(

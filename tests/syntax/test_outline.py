@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from lsp_complete.syntax import extract
 from lsp_complete.syntax.nodes import Outline, children, parents
-from lsp_complete.syntax.outline import merge_last_good, outline_of, outline_text, shifted, update_outline
+from lsp_complete.syntax.outline import (
+    Level,
+    levels_for_cursor,
+    merge_last_good,
+    outline_of,
+    outline_text,
+    render,
+    shifted,
+    update_outline,
+)
 from lsp_complete.syntax.plain import from_plain, to_plain
 from lsp_complete.syntax.trees import edited, hull, parse
 from lsp_complete.text.edits import Change
@@ -265,3 +274,35 @@ def test_no_outline_for_what_is_no_source() -> None:
     assert outline_text("", "x.bin", "abc") is None
     assert outline_text("python", "x.py", "\0" * 100) is None
     assert outline_text("", "tool", "#!/usr/bin/env python3\nx = 1\n") is not None
+
+
+@pytest.mark.parametrize(
+    ("language", "opener", "closer"),
+    [("json", '{"a":', "}"), ("cpp", "namespace abc {\n", "}\n"), ("rust", "mod abc {\n", "}\n"), ("java", "class A {\n", "}\n")],
+)
+def test_definitions_in_one_another_without_end(language: str, opener: str, closer: str) -> None:
+    """Work and memory grow with the text, not with its square, and no stack overflows."""
+    text = opener * 3_000 + "1" + closer * 3_000
+    tree = tree_of(language, text)
+    outline = outline_of(tree)
+    assert len(outline.nodes) == extract.MAX_DEPTH
+    assert max(len(node.container) for node in outline.nodes) < 10 * extract.MAX_DEPTH
+    for level in Level:
+        assert len(render(outline, tree.buffer, default=level)) < len(text) + 10 * extract.MAX_DEPTH
+    assert render(outline, tree.buffer, levels_for_cursor(outline, len(text) // 2))
+
+
+@pytest.mark.parametrize("depth", [98, 99, 100, 101, 102])
+@pytest.mark.parametrize("at", [0, 50, 97, 98, 99, 100])
+def test_an_outline_follows_edits_at_its_depth(depth: int, at: int) -> None:
+    text = "mod abc {\n" * depth + "fn f() {}\nconst A: i32 = 1;\n" + "}\n" * depth
+    tree = tree_of("rust", text)
+    before = document(text, "rust")
+    for new in ("mod b {}\n", "fn g() {}\n", "mod b {\n", "}\n", "// c\n", "#[x]\n"):
+        line = min(at, depth)
+        following, edits = before.apply([Change(((line, 0), (line, 0)), new)], Encoding.UTF32, 2)
+        moved = edited(tree, edits, following.buffer)
+        after = parse(tree.grammar, following.buffer, moved)
+        assert after is not None
+        span = hull(edits, before.buffer, following.buffer)
+        assert update_outline(shifted(outline_of(tree), edits), moved, after, [(span.start, span.new_end)]) == outline_of(after)

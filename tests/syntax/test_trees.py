@@ -176,6 +176,75 @@ def test_what_would_overflow_a_scanner_is_not_parsed(text: str) -> None:
     assert parse(grammar_of("yaml"), TextBuffer.from_text(shallow)) is not None
 
 
+def _blocks(depth: int, unit: str = " ") -> str:
+    """Blocks in blocks, and a string in the innermost: what the scanner then writes goes beyond its buffer."""
+    return "".join(unit * row + "if x:\n" for row in range(depth)) + unit * depth + 'f"{a} b"\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _blocks(511),
+        _blocks(600),
+        _blocks(80) + _blocks(700).replace("\n", "\r\n"),
+        "".join(" " * (row % 8) + "\t" * (row // 8) + "if x:\n" for row in range(600)) + "\t" * 75 + "y = 'a'\n",
+        "".join("\t" * (row // 8) + " " * (row % 8) + "if x:\n" for row in range(600)) + "\t" * 75 + "y = 'a'\n",
+        "".join(" " * (row // 2) + "\\\n" + " " * (row - row // 2) + "if x:\n" for row in range(600)) + "y = 'a'\n",
+    ],
+)
+def test_indentations_beyond_the_scanners_buffer_are_not_parsed(text: str) -> None:
+    """Without the limit each of these ends the process."""
+    assert parse(grammar_of("python"), TextBuffer.from_text(text)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _blocks(100),
+        _blocks(100, "\t"),
+        "f(\n" + "".join(" " * column + "a,\n" for column in range(0, 2000, 8)) + ")\n",
+        'x = """\n' + (" " * 1000 + "\n") * 400 + '"""\n',
+        "x = a + \\\n    b\n" * 400,
+    ],
+)
+def test_what_is_indented_far_is_parsed(text: str) -> None:
+    assert parse(grammar_of("python"), TextBuffer.from_text(text)) is not None
+
+
+def _heredocs(count: int, word: str) -> str:
+    return "f(" + ", ".join(f"<<~{word}" for _ in range(count)) + ")\n" + f"  x\n{word}\n" * count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _heredocs(93, "LETTERS"),
+        _heredocs(31, "L" * 29),
+        _heredocs(11, "L" * 89),
+        _heredocs(93, "LETTERS").replace("\n", "\r"),
+        _heredocs(93, "LETTERS").replace("<<~LETTERS", "<<'LETTERS'"),
+        "x = 1\n" * 3000 + "".join("<<~LETTERS\n#{" for _ in range(93)),
+    ],
+)
+def test_heredocs_beyond_the_scanners_buffer_are_not_parsed(text: str) -> None:
+    """Without the limit the first three end the process."""
+    assert parse(grammar_of("ruby"), TextBuffer.from_text(text)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _heredocs(20, "LETTERS"),
+        "".join(f"x{row} = <<~SQL\n  select {row}\nSQL\n" for row in range(1000)),
+        "".join(f"x{row} = <<'A B'.strip\r\n  #{{y}}\r\n  A B\r\nA B\r\n" for row in range(1000)),
+        "class << self\nend\n" * 500,
+        "a = 1<<2 | b<<c\nout<<text\nlist << 'item'\n" * 500,
+    ],
+)
+def test_heredocs_as_people_write_them_are_parsed(text: str) -> None:
+    assert parse(grammar_of("ruby"), TextBuffer.from_text(text)) is not None
+
+
 @pytest.mark.parametrize("language", ["python", "javascript", "c", "json"])
 def test_brackets_without_end_are_asked_nothing(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query over one ERROR node of that many children takes seconds, and longer by the square."""
