@@ -104,6 +104,10 @@ class Backend(Protocol):
         """Largest position, -1 if empty."""
         ...
 
+    def cells(self, seq: int) -> int:
+        """Cells of the KV that the sequence holds, -1 where the memory does not tell. Dearer than the positions: at rest only."""
+        ...
+
     def state_get(self, seq: int) -> bytearray | None:
         """Saved state of one sequence, or None if it cannot be saved."""
         ...

@@ -59,6 +59,7 @@ class LlamaBackend:
         self._closed = False
         self._threads = options.threads or default_threads()
         self._context: int | None = None
+        self._cell_bytes = (0, 0)
         self.repacked = True
         self._open(options)
         on_cpu = not options.gpu_layers or not lc.llama_supports_gpu_offload()
@@ -146,7 +147,11 @@ class LlamaBackend:
     def _keeps_its_head(self) -> bool:
         """Whether the last of two tokens can be dropped, tried rather than believed."""
         self.decode([Segment(0, 0, (0, 0))])
+        both = int(lc.llama_state_seq_get_size(self._context, 0))
         kept = self.seq_rm(0, 1) and self.pos_max(0) == 0
+        if kept and not self._info.window:
+            first = int(lc.llama_state_seq_get_size(self._context, 0))
+            self._cell_bytes = (first, both - first)
         self.seq_rm(0, 0)
         return kept
 
@@ -203,6 +208,14 @@ class LlamaBackend:
 
     def pos_max(self, seq: int) -> int:
         return int(lc.llama_memory_seq_pos_max(self._memory, seq))
+
+    def cells(self, seq: int) -> int:
+        """By the size that its saved state would have: so much for the first cell, so much for each further one."""
+        if self.pos_max(seq) < 0:
+            return 0
+        first, each = self._cell_bytes
+        more, rest = divmod(int(lc.llama_state_seq_get_size(self._context, seq)) - first, max(1, each))
+        return 1 + more if each > 0 and not rest else -1
 
     def state_get(self, seq: int) -> bytearray | None:
         size = lc.llama_state_seq_get_size(self._context, seq)

@@ -41,7 +41,7 @@ from lsp_complete.errors import EngineUnavailable, LspCompleteError, MemoryPlanE
 _log = logging.getLogger(__name__)
 
 _REST_S = 0.5
-"""After so long without work prompts are saved to disk, one at a time."""
+"""After so long without work the books are checked once more, cell by cell, and prompts are saved to disk, one at a time."""
 
 
 class Runner:
@@ -258,14 +258,17 @@ class Runner:
                 self._running = None
 
     def _sleep(self, state: State) -> None:
-        """Wait until something arrives (deadlines arrive through `expire`); at rest, save prompts to disk."""
+        """Wait until something arrives (deadlines arrive through `expire`); at rest, count cells once and save prompts to disk."""
         check_at_rest(state)
-        saving = state.disk is not None
+        rested, saving = False, True
         while True:
             with self._wake:
                 woken = self._wake.wait_for(self._wanted, _REST_S if saving else None)
             if woken:
                 return
+            if not rested:
+                check_at_rest(state, count_cells=True)
+                rested = True
             saving = save_one(state)
 
     def _wanted(self) -> bool:

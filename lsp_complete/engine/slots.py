@@ -166,11 +166,16 @@ def verify_reuse(slot: Slot, prompt: Ints, reuse: int, pos_min: int, pos_max: in
 
 
 def check_integrity(
-    slots: Sequence[Slot], positions: Sequence[tuple[int, int]], empty: Iterable[int] = (), window: int = 0
+    slots: Sequence[Slot],
+    positions: Sequence[tuple[int, int]],
+    empty: Iterable[int] = (),
+    window: int = 0,
+    cells: Sequence[int] = (),
 ) -> list[str]:
     """What is wrong, one sentence each; [] if all is well.
 
     positions[seq] is (pos_min, pos_max) of every sequence; `empty` names sequences that must hold nothing. window: as in `ModelInfo`.
+    cells[seq]: how many cells it holds (-1 unknown); as many as tokens, from the first position to the last: then none is missing.
     """
     wrong: list[str] = []
     for s in slots:
@@ -179,6 +184,8 @@ def check_integrity(
         whole = reaches_back(low, held, window) if held else low == -1
         if not whole or high != held - 1:
             wrong.append(f"slot {s.seq}: {len(s.tokens)} tokens recorded, positions {low} … {high} held")
+        elif cells and cells[s.seq] not in (-1, held):
+            wrong.append(f"slot {s.seq}: {held} tokens recorded, {cells[s.seq]} cells held")
         if s.memo is not None and s.memo_at > len(s.tokens):
             wrong.append(f"slot {s.seq}: logits kept for {s.memo_at} tokens, {len(s.tokens)} held")
     wrong.extend(f"sequence {seq} should be empty" for seq in empty if positions[seq] != (-1, -1))

@@ -273,11 +273,12 @@ def fail_job(state: State, job: Job, error: BaseException) -> None:
     job.deliver(error)
 
 
-def integrity(state: State) -> list[str]:
-    """Compare the books with the backend; [] if all is well."""
+def integrity(state: State, count_cells: bool = False) -> list[str]:
+    """Compare the books with the backend; [] if all is well. count_cells: the positions in between too, for some more time."""
     backend = state.backend
     positions = [(backend.pos_min(s), backend.pos_max(s)) for s in range(backend.sequences)]
-    wrong = check_integrity(state.table.slots, positions, state.scratch, backend.info.window)
+    cells = [backend.cells(s) for s in range(backend.sequences)] if count_cells else []
+    wrong = check_integrity(state.table.slots, positions, state.scratch, backend.info.window, cells)
     for slot in state.table.slots:
         if slot.owner is not None and slot.owner not in state.seated:
             wrong.append(f"slot {slot.seq} belongs to job {slot.owner}, which is gone")
@@ -287,17 +288,18 @@ def integrity(state: State) -> list[str]:
     return wrong
 
 
-def check_at_rest(state: State) -> None:
+def check_at_rest(state: State, count_cells: bool = False) -> None:
     """Compare the books with the backend while nothing runs; a slot that differs is logged, counted and cleared."""
-    problems = integrity(state)
+    problems = integrity(state, count_cells)
     if not problems:
         return
     state.counters.integrity_faults += len(problems)
     for problem in problems:
         _log.error("integrity: %s", problem)
     for slot in state.table.slots:
-        low, held = state.backend.pos_min(slot.seq), len(slot.tokens)
-        if state.backend.pos_max(slot.seq) + 1 != held or (held and not reaches_back(low, held, state.backend.info.window)):
+        low, high, held = state.backend.pos_min(slot.seq), state.backend.pos_max(slot.seq), len(slot.tokens)
+        gap = count_cells and state.backend.cells(slot.seq) not in (-1, held)
+        if high + 1 != held or gap or (held and not reaches_back(low, held, state.backend.info.window)):
             clear_slot(state, slot)
     for seq in state.scratch:
         state.backend.seq_rm(seq, 0)

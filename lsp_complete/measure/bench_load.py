@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ..models.installed import resolve
+from .bench_load_bars import LOAD, verdicts
 from .corpus import Source, load_corpus
 from .session import run_to_end
 
@@ -136,4 +137,4 @@ def run(options: LoadOptions, save: Path | None = None) -> dict[str, Any]:
 
     bench = Bench(options, resolve(options.model), load_corpus(say), say)
     result = run_to_end(measure(bench, load_kept(save, options), keep, parts()))
-    return {"model": str(bench.model), **result}
+    return {"model": str(bench.model), **result, "bars": verdicts(result, LOAD)}

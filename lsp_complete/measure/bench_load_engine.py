@@ -40,7 +40,7 @@ IDLE_SLOTS, OWN_PROMPT, IDLE_TOKENS = 7, 1024, 32
 async def private_engine(options: EngineOptions) -> AsyncIterator[EngineClient]:
     """An engine process of our own, ready; it has ended, orderly, when this is left. Raises what loading raises."""
     folder = Path(tempfile.mkdtemp(prefix="lspe-"))
-    rules = ServeRules(idle_s=3600.0)
+    rules, options = ServeRules(idle_s=3600.0), replace(options, max_time_limit_ms=LIMIT_MS)
     launch = EngineLaunch(options.model_path, options.as_dict(), rules, str(folder / "logs"))
     client = EngineClient(launch, directory=folder, tcp=False)
     process: psutil.Process | None = None

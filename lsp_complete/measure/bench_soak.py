@@ -31,6 +31,7 @@ import psutil
 
 from ..models.installed import resolve
 from .bench_load import DEFAULT_MODEL, Say
+from .bench_load_bars import SOAK, verdicts
 from .bench_load_typists import engine_figures, open_window, rss_mb, typist_for
 from .corpus import Source, load_corpus
 from .loadtypist import Asked
@@ -258,4 +259,5 @@ def run(options: SoakOptions) -> dict[str, Any]:
         print(text, file=sys.stderr, flush=True)
 
     model = resolve(options.model)
-    return {"model": str(model), **run_to_end(measure(options, model, load_corpus(say), say))}
+    result = run_to_end(measure(options, model, load_corpus(say), say))
+    return {"model": str(model), **result, "bars": verdicts(result, SOAK)}

@@ -112,7 +112,6 @@ class FakeBackend:
         self.brain = brain
         self.info = ModelInfo("fake", "fake", "toy", "toy", SIZE, context, slots, 1, 1, can_drop_tail, gpu)
         self.kv: dict[int, dict[int, Cell]] = {s: {} for s in range(self.sequences)}
-        self.cells: dict[tuple[int, str], set[int]] = {}
         self.ubatch = ubatch
         self.batches: list[list[Segment]] = []
         self.before_ubatch: Callable[[int], None] = lambda n: None
@@ -177,6 +176,9 @@ class FakeBackend:
 
     def pos_max(self, seq: int) -> int:
         return max(self.kv[seq], default=-1)
+
+    def cells(self, seq: int) -> int:
+        return len(self.kv[seq])
 
     def state_get(self, seq: int) -> bytearray | None:
         self.saves += 1

@@ -75,7 +75,7 @@ class Harness:
                 break
         else:
             raise AssertionError("the engine did not come to rest")
-        assert integrity(self.state) == []
+        assert integrity(self.state, count_cells=True) == []
 
     def complete(self, request: CompletionRequest, client: str = "") -> Completion:
         job = self.add(request, client)

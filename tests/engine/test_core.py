@@ -107,6 +107,17 @@ def test_wrong_books_are_found_and_cleared_at_rest() -> None:
     assert h.complete(ask(encode(TEXT[:61]))).candidates[0].text == cold(ask(encode(TEXT[:61])))
 
 
+def test_a_position_that_is_missing_in_between_is_found_by_counting_cells() -> None:
+    h = Harness()
+    h.complete(ask(encode(TEXT[:60])))
+    slot = h.state.table.slots[0]
+    del h.backend.kv[slot.seq][30]
+    assert integrity(h.state) == []
+    check_at_rest(h.state, count_cells=True)
+    assert h.state.counters.integrity_faults == 1 and len(slot.tokens) == 0 and integrity(h.state, count_cells=True) == []
+    assert h.complete(ask(encode(TEXT[:61]))).candidates[0].text == cold(ask(encode(TEXT[:61])))
+
+
 def test_another_documents_prompt_is_shared_not_destroyed() -> None:
     h = Harness()
     h.complete(ask(encode(TEXT[:150]), key="a"))

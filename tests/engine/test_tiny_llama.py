@@ -86,6 +86,21 @@ def test_keys_and_values_may_be_of_two_types(options: EngineOptions) -> None:
         replace(options, v_type="q3")
 
 
+def test_cells_are_counted_where_positions_are_missing_too(options: EngineOptions) -> None:
+    backend = llama.load(options)
+    try:
+        assert backend.cells(0) == 0 and backend.decode([Segment(0, 0, PROMPT, 1)]) is Status.OK
+        assert backend.cells(0) == len(PROMPT)
+        backend.seq_cp(0, 1, 20)
+        backend.seq_rm(0, 30)
+        assert (backend.cells(0), backend.cells(1)) == (30, 20)
+        assert llama.lc.llama_memory_seq_rm(backend._memory, 0, 5, 8)
+        assert (backend.pos_min(0), backend.pos_max(0), backend.cells(0)) == (0, 29, 27)
+        assert backend.shrink() and backend.decode([Segment(0, 0, PROMPT, 1)]) is Status.OK and backend.cells(0) == len(PROMPT)
+    finally:
+        backend.close()
+
+
 async def test_an_engine_whose_step_finds_no_memory_goes_on_smaller(
     options: EngineOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:

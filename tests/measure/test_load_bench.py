@@ -11,9 +11,10 @@ import pytest
 from lsp_complete.engine.api import Candidate
 from lsp_complete.measure import bench_load, bench_load_commands
 from lsp_complete.measure.bench_exact import NEAR_TIE, Tally, compare
+from lsp_complete.measure.bench_load_bars import LOAD, SOAK, verdicts
 from lsp_complete.measure.bench_load_engine import Prompts
 from lsp_complete.measure.bench_load_typists import figures
-from lsp_complete.measure.bench_soak import Life, SoakOptions, plan_kills
+from lsp_complete.measure.bench_soak import Life, Soak, SoakOptions, plan_kills, report
 from lsp_complete.measure.client import CANCELLED, Answer
 from lsp_complete.measure.corpus import Place, Source
 from lsp_complete.measure.jsonrpc import Call
@@ -65,6 +66,24 @@ def test_kept_parts_count_only_for_the_same_options(tmp_path) -> None:
     assert bench_load.load_kept(save, bench_load.LoadOptions(seconds=8)) == {}
     save.write_text("{half")
     assert bench_load.load_kept(save, options) == {}
+
+
+def test_each_figure_is_held_against_its_bar() -> None:
+    result = {
+        "eight": {"lost": 0, "answered_share_min_over_mean": 0.4, "engine_rss_ratio": 1.15},
+        "restore": {"memory": {"restore_ms": 2.0}, "disk": {"restore_ms": None}, "restart": {}},
+    }
+    found = verdicts(result, LOAD)
+    assert {name: verdict["met"] for name, verdict in found.items()} == {
+        "eight.lost": True, "eight.answered_share_min_over_mean": False, "eight.engine_rss_ratio": True,
+        "restore.memory.restore_ms": True, "restore.disk.restore_ms": False, "restore.restart.first_suggestion_ms": False,
+    }  # fmt: skip
+    assert found["eight.answered_share_min_over_mean"] == {"value": 0.4, "bar": "≥ 0.5", "met": False}
+    assert {bar.path[0] for bar in LOAD} == set(bench_load.PARTS)
+    soaked = verdicts(report(Soak(SoakOptions(), None, [], print, 0.0)), SOAK)  # type: ignore[arg-type]
+    assert {name: verdict["met"] for name, verdict in soaked.items()} == {
+        "memory_growth": False, "stuck": True, "integrity_faults": True
+    }  # fmt: skip
 
 
 def test_prompts_share_no_beginning_and_come_again_with_the_seed() -> None:
