@@ -29,7 +29,7 @@ from lsp_complete.engine.launch import ServeRules
 from lsp_complete.engine.paths import Endpoint
 from lsp_complete.engine.session import Session
 from lsp_complete.engine.transport import Lock, PeerCheck, listen, peer_of, remove_listener
-from lsp_complete.errors import EngineUnavailable, LspCompleteError
+from lsp_complete.errors import EngineUnavailable, LspCompleteError, PromptCold
 
 log = logging.getLogger(__name__)
 
@@ -247,6 +247,8 @@ class EngineServer:
         except asyncio.CancelledError:
             self._cancelled += 1
             raise
+        except PromptCold:  # the answer that was asked for: this prompt is not ready
+            raise
         except Exception:
             self._failed += 1
             raise
@@ -274,7 +276,8 @@ class EngineServer:
         """A client said hello. Raises EngineUnavailable if there are too many."""
         if self._clients() >= self._rules.max_clients:
             raise EngineUnavailable(f"the engine already serves {self._rules.max_clients} clients")
-        log.info("client %s joined", session.client)
+        if not session.observer:  # `stats --watch` and the dashboard look every two seconds
+            log.info("client %s joined", session.client)
 
     def _clients(self) -> int:
         return sum(s.ready and not s.observer for s in self.sessions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import struct
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from lsp_complete.engine.server import EngineServer
 from lsp_complete.engine.session import Session
 from lsp_complete.engine.transport import NotListening, Peer
 from lsp_complete.engine.wire import from_json, to_json
-from lsp_complete.errors import EngineUnavailable, ModelError, RequestFailed
+from lsp_complete.errors import EngineUnavailable, ModelError, PromptCold, RequestFailed
 
 from .conftest import REQUEST, Processes
 
@@ -277,6 +278,26 @@ async def test_idle_exit_counts_from_the_last_client(processes: Processes, conne
     assert server.stopping.is_set()
     await server.close()
     assert not endpoint.socket.exists() and not endpoint.lock.exists() and processes.engines[0].closed
+
+
+async def test_a_cold_prompt_is_no_failure(processes: Processes, connect_to: Connect) -> None:
+    processes.make = lambda: ScriptedEngine((PromptCold("cold"), RequestFailed("bad")))
+    connection = await connect_to(await processes.start())
+    for kind in (PromptCold, RequestFailed):
+        with pytest.raises(kind):
+            await complete(connection)
+    assert (await connection.call("stats"))["process"]["failed"] == 1
+
+
+async def test_who_only_looks_is_not_logged(
+    processes: Processes, connect_to: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint = await processes.start()
+    with caplog.at_level(logging.INFO, "lsp_complete"):
+        await connect_to(endpoint, observer=True)
+        assert "joined" not in caplog.text
+        await connect_to(endpoint)
+    assert caplog.text.count("joined") == 1
 
 
 async def test_observers_do_not_keep_the_engine(processes: Processes, connect_to: Connect) -> None:
