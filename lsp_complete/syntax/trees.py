@@ -11,9 +11,8 @@ Rules:
   them are the last good guess.
 - An incremental parse equals a fresh one wherever the text is whole. In broken text tree-sitter's error recovery may depend on what
   it could reuse (seen: 1 of 2,300 random edits), so such a tree is marked `settled = False`, to be parsed afresh at idle.
-- Not parsed at all: more than MAX_CHARS code points, binary content, or more than
-  BASE_SECONDS + SECONDS_PER_CHAR × length of parsing (some grammars run away on odd text), or what would
-  overflow the language's scanner (`limits.py`).
+- Not parsed at all: more than MAX_CHARS code points, binary content, what would overflow the language's scanner (`limits.py`), and
+  what takes more than BASE_SECONDS + SECONDS_PER_CHAR × length, or MAX_GROWTH (some grammars run away on odd text).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import psutil
 import tree_sitter
 
 from lsp_complete.syntax.encode import BYTES, read
@@ -32,10 +32,14 @@ from lsp_complete.text.edits import Edit
 
 MAX_CHARS = 1_000_000
 BASE_SECONDS, SECONDS_PER_CHAR = 0.5, 5e-6
+MAX_GROWTH = 512 << 20
+"""Bytes that the process may grow by during one parse: error recovery in some grammars takes a gigabyte a second (Lua, over `/*/*/*…`)."""
 WIDE_ERROR = 3_000
 """Children of one ERROR node above which nothing is asked of a tree: a query takes quadratic time over them (brackets without end)."""
 _FULL_READ, _EDIT_READ = 16_384, 1_024
 _YIELD_SECONDS = 0.001
+_TURNS = 16
+"""Turns of so many milliseconds between two looks at the memory, so that an ordinary parse looks at none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,8 +84,8 @@ def parse(
     previous: SyntaxTree | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> SyntaxTree | None:
-    """Parse `buffer`, from `previous` if given (already `edited` to this text). None: stopped, over its time, or more
-    than the grammar's scanner can bear (`limits.too_deep`).
+    """Parse `buffer`, from `previous` if given (already `edited` to this text). None: stopped, over its time or memory, or
+    more than the grammar's scanner can bear (`limits.too_deep`).
 
     Thread: any; takes 0.1 µs per character afresh (up to 1 µs for C++), some milliseconds after an edit.
     """
@@ -94,6 +98,11 @@ def parse(
     return SyntaxTree(grammar, tree, buffer, settled=old is None or not tree.root_node.has_error)
 
 
+def _memory() -> int:
+    """Bytes of memory that the process holds."""
+    return int(psutil.Process().memory_info().rss)
+
+
 def _run(
     grammar: Grammar, buffer: TextBuffer, old: tree_sitter.Tree | None, should_stop: Callable[[], bool]
 ) -> tree_sitter.Tree | None:
@@ -104,12 +113,19 @@ def _run(
     def source(byte: int, _point: tree_sitter.Point) -> bytes:
         return read(buffer, byte // BYTES, size)
 
+    turns = held = 0
+
     def overdue(_byte: int, _error: bool) -> bool:
-        nonlocal turn
+        nonlocal turn, turns, held
         now = time.monotonic()
         if now - turn > _YIELD_SECONDS:
             time.sleep(0)  # gives the interpreter lock to whoever waits for it
-            turn = time.monotonic()
+            turn, turns = time.monotonic(), turns + 1
+            if turns % _TURNS == 0:
+                grown = _memory()
+                held = held or grown
+                if grown - held > MAX_GROWTH:
+                    return True
         return now - started > allowed or should_stop()
 
     parser = tree_sitter.Parser(grammar.language)
