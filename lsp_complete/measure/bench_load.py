@@ -90,17 +90,26 @@ def parts() -> dict[str, Part]:
 async def measure(
     bench: Bench, done: dict[str, Any], keep: Callable[[dict[str, Any]], None], known: Mapping[str, Part]
 ) -> dict[str, Any]:
-    """All parts in order; those in `done` are not run again. keep: told after each part what there is so far."""
-    result = dict(done)
+    """All parts in order; those in `done` are not run again. keep: told after each part what there is so far.
+
+    A part that fails is told as {"error": …}, not kept, and costs the others nothing.
+    """
+    result: dict[str, Any] = dict(done)
+    failed: dict[str, Any] = {}
     for name in bench.options.parts:
         if name in result:
             bench.say(f"{name}: kept from an earlier run")
             continue
         bench.say(f"{name}: begins")
-        result[name] = await known[name](bench)
+        try:
+            result[name] = await known[name](bench)
+        except Exception as error:  # whatever it was: the next part has processes of its own
+            failed[name] = {"error": f"{type(error).__name__}: {error}"}
+            bench.say(f"{name}: failed: {failed[name]['error']}")
+            continue
         bench.say(f"{name}: {json.dumps(result[name])}")
         keep(result)
-    return {name: result[name] for name in bench.options.parts}
+    return {name: result.get(name) or failed[name] for name in bench.options.parts}
 
 
 def recipe(options: LoadOptions) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from typing import Any
 
 import psutil
 
+from ..errors import EngineUnavailable
 from ..models.installed import resolve
 from .bench_load import DEFAULT_MODEL, Say
 from .bench_load_bars import SOAK, verdicts
@@ -41,6 +42,8 @@ SETTINGS: dict[str, Any] = {"engine": {"host_cache_mb": 48, "disk_cache_mb": 512
 SAMPLE_S = 5.0
 STRETCH_S = 20.0
 """A typist types so long between looks at whether its window still stands."""
+
+OPENING_FAILS = (EngineUnavailable, ConnectionError, TimeoutError, asyncio.TimeoutError, RuntimeError)
 
 COUNTED = ("integrity_faults", "reuse_faults", "step_errors")
 
@@ -134,7 +137,13 @@ async def _person(soak: Soak, number: int) -> None:
     source = soak.sources[number % len(soak.sources)]
     life = 0
     while soak.now < soak.seconds:
-        window = await open_window(soak.home, source)
+        try:
+            window = await open_window(soak.home, source)
+        except OPENING_FAILS as error:  # half an hour is not lost for one; a soak whose first window does not open ends
+            if not soak.states:
+                raise
+            soak.problems.append(f"{soak.now:.0f} s: window {number} did not open: {type(error).__name__}: {error}")
+            continue
         soak.windows[number] = window
         typist = typist_for(window.client, source, number * 1000 + life, soak.options.seed)
         life += 1
@@ -157,7 +166,7 @@ async def _kill_by_plan(soak: Soak) -> None:
             await _kill_engine(soak)
         elif (window := soak.windows.get(kill.window)) is not None and not window.client.process_ended():
             assert window.client.process is not None
-            soak.say(f"{soak.now:.0f} s: window {kill.window} is killed")
+            soak.say(f"{soak.now:.0f} s: window {kill.window} is killed; so far {dict(soak.states)}")
             window.client.process.kill()
             soak.kills["window"] += 1
 

@@ -68,6 +68,22 @@ def test_kept_parts_count_only_for_the_same_options(tmp_path) -> None:
     assert bench_load.load_kept(save, options) == {}
 
 
+async def test_a_part_that_fails_is_told_and_not_kept_and_the_others_run(tmp_path) -> None:
+    kept: list[dict[str, object]] = []
+
+    async def broken(bench: bench_load.Bench) -> dict[str, object]:
+        raise TimeoutError("the engine did not come back")
+
+    async def good(bench: bench_load.Bench) -> dict[str, object]:
+        return {"batching_gain": 2}
+
+    bench = bench_load.Bench(bench_load.LoadOptions(parts=("cancel", "batching")), tmp_path, [], lambda text: None)
+    found = await bench_load.measure(bench, {}, lambda result: kept.append(dict(result)), {"cancel": broken, "batching": good})
+    assert found == {"cancel": {"error": "TimeoutError: the engine did not come back"}, "batching": {"batching_gain": 2}}
+    assert kept == [{"batching": {"batching_gain": 2}}]
+    assert verdicts(found, LOAD)["cancel.cancel_p95_ms"]["met"] is False
+
+
 def test_each_figure_is_held_against_its_bar() -> None:
     result = {
         "eight": {"lost": 0, "answered_share_min_over_mean": 0.4, "engine_rss_ratio": 1.15},
