@@ -2,7 +2,9 @@
 
 Rules:
 - Everything here runs at background or prefetch priority and is thrown away without trace if the user does otherwise.
-- One task per document; a newer one replaces the older.
+- One task per document; a newer one replaces the older, and it ends when the document is closed.
+- Of many documents opened at once (a session is restored) the newest MAX_WARM are made ready: an engine keeps no more prompts at hand,
+  and takes a limited number of requests, among which the one that somebody waits for must find a place.
 - With nothing to do, nothing runs: no timers tick while the editor is idle.
 - Thread: the event loop.
 """
@@ -39,6 +41,8 @@ WAIT_MS = 4000.0
 """A key may wait for a full prompt that is expected to be ready within this time; on a slower machine it waits for a slice."""
 SMALL_KEYS = 3
 """Keys at one place that the small prompt answers although they contradict what was suggested; the next one waits."""
+MAX_WARM = 8
+"""Documents that are made ready at a time: as many as an engine has slots by default."""
 SMALLEST, LARGEST = 16, 128
 """Tokens of a slice: at least, and at most, also while no key comes."""
 
@@ -100,12 +104,26 @@ class Ahead:
             return
         window = window_for(self._brain.model, settings)
         if why_moved(state.anchor, state.document.buffer, state.cursor, window) and not window.standard:
+            self._make_room()
             self._begin(state, self._warm(state, settings))
+
+    def _make_room(self) -> None:
+        """Stop the oldest of what is being made ready, so that one more may begin."""
+        warm = [uri for uri, task in self._tasks.items() if task.get_name() == "warm"]
+        for uri in warm[: max(0, len(warm) - MAX_WARM + 1)]:
+            self._tasks.pop(uri).cancel()
+
+    def forget(self, uri: str) -> None:
+        """The document was closed."""
+        self._slices.pop(uri, None)
+        task = self._tasks.pop(uri, None)
+        if task is not None:
+            task.cancel()
 
     def typed(self, state: OpenDocument) -> None:
         """A key was pressed: what was being made ready for elsewhere in this document is stale."""
         task = self._tasks.get(state.document.uri)
-        if task is not None and task.get_name() == "warm":
+        if task is not None and task.get_name() in ("warm", "idle"):
             task.cancel()
 
     async def full_prompt(
@@ -166,7 +184,7 @@ class Ahead:
         old = self._tasks.pop(uri, None)
         if old is not None:
             old.cancel()
-        name = "warm" if getattr(work, "__name__", "") in ("_warm", "_when_idle") else "anchor"
+        name = {"_warm": "warm", "_when_idle": "idle"}.get(getattr(work, "__name__", ""), "anchor")
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)  # type: ignore[arg-type]
         self._tasks[uri] = task
 

@@ -175,6 +175,7 @@ class Service:
         state = self.documents.close(uri)
         if state is not None:
             state.stop_generation()
+            self._ahead.forget(uri)
             self.context.closed(uri)
             self.lookups.forget(uri)
             self._prefetch.forget(uri)

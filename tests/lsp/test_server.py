@@ -354,6 +354,27 @@ async def test_opening_makes_the_prompt_ready_at_background_priority() -> None:
         assert engine.requests[-1].prompt == warm.prompt
 
 
+async def test_of_many_documents_opened_at_once_the_newest_are_made_ready_and_a_closed_one_is_let_go() -> None:
+    from lsp_complete.service.ahead import MAX_WARM
+
+    def running() -> list[str]:
+        return [call.request.key for call in engine.calls if call.outcome == "running"]
+
+    uris = [f"file:///project/{n}.py" for n in range(5 * MAX_WARM)]
+    async with session(ScriptedEngine([b"value"], hold=True), {"settings": {"prefetch": "light"}}) as (client, server, engine):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        for uri in uris:
+            client.open(uri, "python", CODE)
+        await engine.wait_for(lambda: running() == uris[-MAX_WARM:])
+        client.close(uris[-1])
+        await engine.wait_for(lambda: running() == uris[-MAX_WARM:-1])
+        call = client.ask(uris[-2], CURSOR)
+        await engine.wait_for(lambda: engine.requests[-1].max_tokens > 0)
+        engine.release()
+        assert (await client.answer(call, CURSOR)).items
+
+
 LONG = "".join(f"line_{n} = {n}\n" for n in range(60)) + "last = \n" + "".join(f"below_{n} = 1\n" for n in range(9))
 
 
