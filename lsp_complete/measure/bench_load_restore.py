@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import statistics
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -25,15 +26,17 @@ from ..engine.options import EngineOptions
 from .bench_load import Bench
 from .bench_load_engine import Prompts, private_engine, request, token_stream
 from .client import Answer, LspClient
-from .corpus import places_in
+from .corpus import Source, places_in
 from .edits import Position, apply_edits
-from .session import SessionOptions, household, settle, warm_up
+from .session import Session, SessionOptions, household, settle, warm_up
 from .typist import script_for
 
 LENGTH, OTHER = 2000, 400
 ASK_EVERY_S = 0.02
 LIMIT_S = 120.0
 LINE_TOKENS = 12
+PLACES = 10
+SETTLE_S = 10.0
 
 
 async def _again(engine: EngineClient, prompt: tuple[int, ...], tokens: int) -> dict[str, float]:
@@ -108,34 +111,49 @@ async def _when_there(client: LspClient, uri: str, cursor: Position) -> Answer:
     raise TimeoutError("the engine did not come back")
 
 
+def states(source: Source, seed: int) -> Iterator[tuple[str, Position]]:
+    """Moments of typing in the file: (text, cursor), a character into each of several lines."""
+    for place in places_in(source, PLACES, seed):
+        script = script_for(source.text, place.line, source.language_id)
+        text = apply_edits(source.text, [script.removal])
+        for key in script.keys:
+            text = apply_edits(text, key.edits)
+            if key.asks and key.kind == "char":
+                yield text, key.cursor
+                break
+
+
+async def _with_suggestion(window: Session, source: Source, seed: int) -> Position:
+    """Open the file at a place where the whole prompt's answer is a suggestion. Raises ValueError if none of several is."""
+    client, uri = window.client, source.path.as_uri()
+    for text, cursor in states(source, seed):
+        client.open(uri, source.language_id, text)
+        for _ in range(3):  # the small prompt's answer, then the whole prompt's, which is made ready behind it
+            answer = await client.inline(uri, cursor)
+            await settle(window, SETTLE_S)
+        if answer.items:
+            return cursor
+        client.close(uri)
+    raise ValueError("The model suggests nothing in this file; another --seed may help.")
+
+
 async def after_restart(bench: Bench) -> dict[str, Any]:
     """A window's engine ends and comes back; the first suggestion at the place that was being edited."""
     options = SessionOptions({"suggest": {"typed_through": False, "level": "eager", "min_chars": 1}}, model=str(bench.model))
     source = bench.sources[0]
-    place = places_in(source, 1, bench.options.seed)[0]
-    script = script_for(source.text, place.line, source.language_id)
-    key = next(k for k in script.keys if k.asks and k.kind == "char")
-    before = apply_edits(source.text, [script.removal])
-    for done in script.keys[: script.keys.index(key) + 1]:
-        before = apply_edits(before, done.edits)
     firsts: list[Answer] = []
     async with household(options) as home:
         window = await home.window(source.root)
         await warm_up(window, source.root)
         uri = source.path.as_uri()
-        window.client.open(uri, source.language_id, before)
-        await settle(window)
-        await window.client.inline(uri, key.cursor)
-        await settle(window)
-        await window.client.inline(uri, key.cursor)
-        await settle(window)
+        cursor = await _with_suggestion(window, source, bench.options.seed)
         for _ in range(bench.rounds(4)):
             engine = home.engine()
             if engine is None:
                 break
             engine.terminate()
             await asyncio.to_thread(psutil.wait_procs, [engine], 60)
-            firsts.append(await _when_there(window.client, uri, key.cursor))
+            firsts.append(await _when_there(window.client, uri, cursor))
             bench.say(f"restart: {(firsts[-1].received - firsts[-1].sent) * 1000:.0f} ms {dict(firsts[-1].stages)}")
             await settle(window)
     times = [(answer.received - answer.sent) * 1000 for answer in firsts]
@@ -145,6 +163,8 @@ async def after_restart(bench: Bench) -> dict[str, Any]:
         "restored": [answer.stages.get("restored") for answer in firsts],
         "prompt_tokens": [answer.stages.get("prompt_tokens") for answer in firsts],
         "suggestions": sum(bool(answer.items) for answer in firsts),
+        "sources": [answer.stages.get("source") for answer in firsts],
+        "prefill_ms": [answer.stages.get("prefill_ms") for answer in firsts],
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.measure.bench_load import Bench, LoadOptions
 from lsp_complete.measure.bench_load_engine import Prompts, batching, idle_slots, token_stream
-from lsp_complete.measure.bench_load_restore import LENGTH, from_disk, from_memory
+from lsp_complete.measure.bench_load_restore import LENGTH, from_disk, from_memory, states
 from lsp_complete.measure.corpus import Source
 from tests.engine.tiny_model import write_tiny_model
 
@@ -44,3 +44,11 @@ async def test_prompts_come_back_from_memory_and_disk(bench: Bench) -> None:
     assert memory["restored"] == [LENGTH - 1] and memory["restore_ms"] > 0
     disk = await from_disk(bench, options, prompts)
     assert disk["restored"] == [LENGTH - 1] * 2 and disk["restore_ms"] > 0 and disk["file_mb"] > 0
+
+
+def test_moments_of_typing_are_a_character_into_a_line(bench: Bench) -> None:
+    found = list(states(bench.sources[0], 1))
+    assert len(found) > 3 and found == list(states(bench.sources[0], 1))
+    for text, cursor in found:
+        line = text.splitlines()[cursor.line]
+        assert line[: cursor.character].strip() and len(line[: cursor.character].strip()) == 1
