@@ -173,7 +173,7 @@ class EngineClient:
                 reason, busy = str(error), isinstance(error, Busy)
                 deaths, failures = deaths + 1, failures + (0 if busy else 1)
                 if failures >= self._rules.max_failures:
-                    text = f"the engine could not be started {failures} times; last: {reason}"
+                    text = f"the engine could not be started {failures} times; last: {reason}; see `lsp-complete engine logs`"
                     self._give_up("failed", EngineUnavailable(text))
                     return
             else:

@@ -36,7 +36,9 @@ def open_private(path: Path) -> int:
     return os.open(path, flags, 0o600)
 
 
-class _Formatter(logging.Formatter):
+class PlainFormatter(logging.Formatter):
+    """Exceptions by type and place only."""
+
     def formatException(self, ei: _ExcInfo) -> str:
         """Type, place, and our own messages; other messages may quote the text that caused them."""
         kind, error, trace = ei
@@ -54,7 +56,7 @@ class PrivateLog(logging.Handler):
         self, path: Path, *, max_bytes: int = MAX_BYTES, keep: int = KEEP, opener: Opener = open_private
     ) -> None:
         super().__init__()
-        self.setFormatter(_Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+        self.setFormatter(PlainFormatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
         self.path = path
         self.dropped = 0
         self._max_bytes, self._keep, self._opener = max_bytes, keep, opener

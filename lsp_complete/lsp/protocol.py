@@ -22,6 +22,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest
 from pygls.protocol import JsonRPCNotification, LanguageServerProtocol, lsp_method
 
+from . import lenient
+
 logger = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -133,6 +135,7 @@ class Protocol(LanguageServerProtocol):
             return data
         method = data.get("method")
         if isinstance(method, str):
+            lenient.mend(method, data.get("params"))
             if method in _TRIGGERED:
                 self._mend_trigger(data)
             elif self.get_message_type(method) is None:

@@ -16,7 +16,6 @@ import logging
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,7 @@ from ..service.startup import open_engine, open_index_cache
 from ..text.document import Document, to_offset
 from ..text.positions import Encoding, negotiate
 from . import convert, dynamic, notebooks, surface, trace, workspace
+from .logs import configure_logging, log_to_stderr, report_loop_trouble
 from .protocol import Protocol, at_dispatch, silence_pygls
 from .watch import watch_parent
 
@@ -152,12 +152,6 @@ class CompletionServer(LanguageServer):
                 told["considered"] = convert.considered(answer.considered)
             self.protocol.notify(DID_ANSWER, told)
         return answer
-
-
-def configure_logging(level: str) -> None:
-    """Our own loggers at `level`; pygls' never speak (they print messages whole)."""
-    logging.getLogger("lsp_complete").setLevel(level.upper())
-    silence_pygls()
 
 
 def create_server() -> CompletionServer:
@@ -464,6 +458,7 @@ def create_server_in_loop() -> CompletionServer:
     """`create_server` for a process that serves a user: its figures are published, it ends orderly when told to by a signal
     (what is recorded gets written, its files go), and the loop's own reports name no values. Needs a running event loop."""
     loop = asyncio.get_running_loop()
+    log_to_stderr()
     loop.set_exception_handler(report_loop_trouble)
     server = create_server()
     server.service.publisher = Publisher(server.service.figures)
@@ -477,17 +472,6 @@ def create_server_in_loop() -> CompletionServer:
 def _told_to_end(server: CompletionServer, number: int) -> None:
     asyncio.get_running_loop().remove_signal_handler(number)  # who asks twice is not made to wait
     leave(server)
-
-
-def report_loop_trouble(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What no one awaited, by the error's type and its place in the code: asyncio's own report shows arguments and messages,
-    which may hold user text."""
-    error = context.get("exception")
-    if isinstance(error, asyncio.CancelledError | SystemExit):  # the process is ending
-        return
-    frames = traceback.extract_tb(error.__traceback__) if isinstance(error, BaseException) else []
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    logger.error("internal error: %s%s", type(error).__name__ if error else "in the event loop", place)
 
 
 def run_tcp(port: int, host: str = "127.0.0.1") -> int:

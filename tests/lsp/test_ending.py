@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from lsp_complete.lsp.server import report_loop_trouble
+from lsp_complete.lsp.logs import report_loop_trouble
 from lsp_complete.measure.client import LspClient
+from lsp_complete.measure.jsonrpc import encode
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 
@@ -77,6 +78,20 @@ async def test_a_signal_is_an_orderly_end(tmp_path: Path, number: signal.Signals
     (recording,) = (tmp_path / "state").rglob("*.jsonl")
     assert any(TEXT in json.dumps(json.loads(line), ensure_ascii=False).replace("\\n", "\n") for line in recording.open())
     assert "secret_name" not in (tmp_path / "log").read_text()
+
+
+async def test_the_level_counts_and_errors_show_no_values(tmp_path: Path) -> None:
+    """`log.level = debug` shows what is below a warning; an error is told by type and place (a list is no message)."""
+    async with server(tmp_path, LSP_COMPLETE_LOG_LEVEL="debug") as (client, process):
+        odd: Any = [{"secret_name": 1}]
+        client._connection._writer.write(encode(odd))
+        client.notify("initialized", {})
+        await client.request("workspace/executeCommand", {"command": "lsp-complete.stats"})
+        await client.shutdown(60)
+        assert await asyncio.wait_for(process.wait(), 60) == 0
+    log = (tmp_path / "log").read_text()
+    assert "AttributeError" in log and "json_rpc.py:" in log
+    assert "secret_name" not in log
 
 
 def test_the_loops_own_reports_name_no_values(caplog: pytest.LogCaptureFixture) -> None:
