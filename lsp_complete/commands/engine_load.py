@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.backend import Backend
+from ..engine.giveway import give_way
 from ..engine.local import LocalEngine, load_llama
 from ..engine.options import KV_TYPES, EngineOptions
 from ..errors import MemoryPlanError, ModelError
@@ -31,8 +32,11 @@ log = logging.getLogger(__name__)
 
 
 def planned_engine(options: dict[str, Any]) -> LocalEngine:
-    """The engine process's factory (`EngineLaunch.factory`)."""
-    return LocalEngine(EngineOptions.from_dict(options), load_planned)
+    """The engine process's factory (`EngineLaunch.factory`). Called before the process has other threads."""
+    chosen = EngineOptions.from_dict(options)
+    if chosen.gives_way:
+        give_way()
+    return LocalEngine(chosen, load_planned)
 
 
 def gpu_room() -> int | None:
@@ -59,7 +63,7 @@ def load_planned(
         return load(options)
     wanted = wanted_of(options)
     room = gpu() if options.gpu_layers else 0
-    memory = free()
+    memory = max(0, free() - options.leave_bytes)
     name, smaller = known_name(path, size)
     try:
         chosen = plan(name, shape, size, memory, wanted, gpu_free=room or 0, smaller=smaller)

@@ -117,7 +117,16 @@ def _head(server: Mapping[str, Any]) -> str:
         f"{outcomes.get('accepted', 0)} accepted",
     ]
     problem = server.get("problem")
-    return ", ".join(words) + _became(outcomes) + (f"\n  {problem}" if problem else "")
+    return ", ".join(words) + _became(outcomes) + _reference(server.get("reference")) + (f"\n  {problem}" if problem else "")
+
+
+def _reference(told: Mapping[str, Any] | None) -> str:
+    """A line on the reference model, "" where none is configured."""
+    if not told:
+        return ""
+    words = [f"{told.get(name, 0)} {name}" for name in ("asked", "kept", "stopped", "failed", "offered")]
+    state = "" if told.get("ready") else f" (not used: {told['problem']})" if told.get("problem") else " (not needed yet)"
+    return f"\n  reference model {told.get('model')}{state}: " + ", ".join(words)
 
 
 def _became(outcomes: Mapping[str, Any]) -> str:

@@ -247,6 +247,14 @@ class Settings(_Group):
         sensitive=True,
         path=True,
     )
+    reference_model: str = _option(
+        "",
+        "Larger or more precise model that is asked while you rest; its suggestions replace those made of empty habits "
+        "(`result`, `temp`, repeats); takes its memory beside the model's",
+        scope="own",
+        sensitive=True,
+        path=True,
+    )
     prefetch: Literal["off", "light", "full"] = _option(
         "light",
         "Work ahead while the machine is idle: none, what is cheap, or all that helps",

@@ -193,6 +193,19 @@ def check_fit(
     return [Finding("note", "best model", text, f"lsp-complete models pull {name}")]
 
 
+def check_reference(name: str, problem: str, least: int, left: int) -> list[Finding]:
+    """The reference model. name: as set, "" for none. problem: why its file cannot be used. least: bytes that it needs at least, 0 if
+    nobody knows; left: bytes that are free beside the model's weights."""
+    if not name:
+        return []
+    if problem:
+        return [Finding("warn", "reference model", problem, "Set reference_model to a model that is here, or leave it empty.")]
+    if least > left:
+        text = f"{name} needs {megabytes(least)} of free memory beside the model, {megabytes(max(0, left))} are left; suggestions come without it"
+        return [Finding("warn", "reference model", text, "Close other programs, or choose a smaller one (`lsp-complete models list`).")]
+    return [Finding("ok", "reference model", f"{name}, asked while you rest; a server that runs tells in `lsp-complete stats`")]
+
+
 def check_config(problems: Sequence[str], user_file: str, there: bool = True) -> list[Finding]:
     """Messages of the settings. there: whether the user's own file exists."""
     if not problems:

@@ -20,6 +20,7 @@ from lsp_complete.models.auto import choose_installed
 from lsp_complete.models.catalogue import CatalogueModel, load_catalogue
 from lsp_complete.models.fit import Fit, Speed, assumed_speed, fit, load_speed, recommend, save_speed
 from lsp_complete.models.installed import list_installed, resolve
+from lsp_complete.models.memory import least_need
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ def gather_findings(
     found += checks.check_speed(probe, chosen.path, busy)
     if chosen.model is not None:
         found += _memory(chosen.model, fits, machine.free)
+    found += _reference(settings, chosen, machine.free)
     in_use, names = chosen.model.name if chosen.model else "", [item.name for item in here]
     basis = "measured speed" if speed else "the number of cores"
     found += checks.check_fit(best, in_use, names, basis, machine.free, least)
@@ -106,6 +108,22 @@ def of_catalogue(speed: Speed | None, model: CatalogueModel | None) -> Speed | N
 def _memory(model: CatalogueModel, fits: list[Fit], free: int) -> list[Finding]:
     fitted = next(item for item in fits if item.model is model)
     return checks.check_memory_fit(model.short_name, fitted, free)
+
+
+def _reference(settings: Settings, chosen: Chosen, free: int) -> list[Finding]:
+    """What became of `reference_model`, as the engine will judge it: it leaves the model's weights in memory."""
+    name, problem, least = settings.reference_model, "", 0
+    if not name:
+        return []
+    try:
+        path = resolve(name, settings.model_dir or None)
+        problem = f"{path.name} is the model itself" if str(path) == chosen.path else ""
+        model = load_catalogue().find(path.name)
+        name, least = model.short_name if model else path.name, least_need(model.shape, model.file.size) if model else 0
+    except LspCompleteError as error:
+        problem = str(error)
+    weights = Path(chosen.path).stat().st_size if chosen.path else 0
+    return checks.check_reference(name, problem, least, free - weights)
 
 
 def check_socket() -> list[Finding]:

@@ -39,7 +39,7 @@ from lsp_complete.engine.llama_open import (
 from lsp_complete.engine.native import ERRORS
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.shrink import first_that_works, gpu_choices, half
-from lsp_complete.engine.threads import ThreadGovernor, default_threads, usable_cores
+from lsp_complete.engine.threads import ThreadGovernor, default_threads, read_cpu, usable_cores
 from lsp_complete.engine.trial import RISKY, survives
 from lsp_complete.engine.vocab import Vocab, meta
 from lsp_complete.errors import MemoryPlanError, ModelError
@@ -142,7 +142,8 @@ class LlamaBackend:
         if not self._keeps_its_head():
             self._info = replace(self._info, can_drop_tail=False, window=1)
         if not self._options.threads and self._options.remeasure_threads and not self._info.gpu:
-            self._governor = ThreadGovernor(limit, len(usable_cores()))
+            niced = self._options.count_niced
+            self._governor = ThreadGovernor(limit, len(usable_cores()), lambda: read_cpu(niced))
 
     def _keeps_its_head(self) -> bool:
         """Whether the last of two tokens can be dropped, tried rather than believed."""

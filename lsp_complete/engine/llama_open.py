@@ -111,6 +111,8 @@ def make_context(model: int, options: EngineOptions, flag: AbortFlag) -> int | N
     params.swa_full = True
     params.flash_attn_type = lc.LLAMA_FLASH_ATTN_TYPE_ENABLED
     params.type_k, params.type_v = _KV_TYPE_IDS[options.kv_type], _KV_TYPE_IDS[options.v_type or options.kv_type]
+    if options.gives_way:  # large batches would go to a GPU even with all layers on the CPU
+        params.offload_kqv = params.op_offload = False
     params.n_threads = params.n_threads_batch = options.threads or default_threads()
     params.abort_callback, params.abort_callback_data = flag.callback, flag.data
     params.no_perf = True

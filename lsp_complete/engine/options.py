@@ -31,6 +31,8 @@ class EngineOptions:
     max_waiting: requests that may wait or run at once; more are refused.
     remeasure_threads: whether the thread count is measured again while the engine idles.
     draft_path: a smaller GGUF file of the same vocabulary that proposes tokens ("": none).
+    gives_way: the process takes only what of the machine others leave. leave_bytes: free memory that it leaves alone beside the plan's
+    reserve. count_niced: whether a core that a low-priority process uses counts as taken when the threads are chosen.
     speculative_tokens: most proposed tokens of one step (a batch of 8 costs about four single tokens on a CPU); 0 turns
     speculation off, an earlier suggestion included.
     """
@@ -56,6 +58,9 @@ class EngineOptions:
     speculative_tokens: int = SPECULATIVE_TOKENS
     draft_path: str = ""
     v_type: str = ""
+    gives_way: bool = False
+    leave_bytes: int = 0
+    count_niced: bool = True
 
     def __post_init__(self) -> None:
         if not self.model_path:
@@ -69,8 +74,8 @@ class EngineOptions:
             raise ValueError(f"{self.slots} slots is outside 1 … 64")
         if not 0 <= self.speculative_tokens <= 31:
             raise ValueError(f"{self.speculative_tokens} speculative tokens is outside 0 … 31")
-        if min(self.threads, self.host_cache_bytes, self.disk_cache_bytes) < 0:
-            raise ValueError("threads and cache sizes cannot be negative")
+        if min(self.threads, self.host_cache_bytes, self.disk_cache_bytes, self.leave_bytes) < 0:
+            raise ValueError("threads and sizes in bytes cannot be negative")
         if min(self.n_batch, self.n_ubatch, self.busy_chunk, self.idle_chunk, self.max_waiting) < 1:
             raise ValueError("batch and chunk sizes must be at least 1")
 

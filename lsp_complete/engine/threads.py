@@ -43,13 +43,13 @@ def default_threads() -> int:
     return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
 
 
-def read_cpu() -> CpuSample:
-    """The system's counters now."""
+def read_cpu(niced: bool = True) -> CpuSample:
+    """The system's counters now. niced: also the time of processes of low priority, which leave a core as soon as it is wanted."""
     import psutil
 
     times = psutil.cpu_times(percpu=True)
     cores = [c for c in usable_cores() if c < len(times)]
-    idle = ("idle", "iowait")
+    idle = ("idle", "iowait") if niced else ("idle", "iowait", "nice")
     busy = sum(
         sum(v for k, v in times[c]._asdict().items() if k not in (*idle, "guest", "guest_nice"))
         for c in cores

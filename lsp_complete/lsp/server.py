@@ -30,7 +30,7 @@ from .. import __version__
 from ..config import Loaded, Source, editor_source, gather, load
 from ..service import Answer, Query, Service
 from ..service.publish import Publisher
-from ..service.startup import open_engine, open_index_cache
+from ..service.startup import open_engine, open_index_cache, open_reference
 from ..text.document import Document, to_offset
 from ..text.positions import Encoding, negotiate
 from . import convert, dynamic, notebooks, surface, trace, workspace
@@ -75,7 +75,7 @@ class CompletionServer(LanguageServer):
         self.editor_values: list[Source] = []
         self.loaded: Loaded = load(gather())
         self.service = Service(
-            self.loaded.settings, open_engine, self.show, self.status, index_cache=open_index_cache
+            self.loaded.settings, open_engine, self.show, self.status, index_cache=open_index_cache, reference=open_reference
         )
         self.stage_notifications = False
         self.status_notifications = False

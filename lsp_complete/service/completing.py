@@ -15,7 +15,7 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from ..config import Settings
 from ..context.anchor import why_moved
@@ -23,7 +23,7 @@ from ..engine.api import Candidate, Completion, CompletionRequest, Priority, Sto
 from ..errors import PromptCold
 from ..measure.stages import StageRecord
 from ..suggest import pace
-from ..suggest.choose import Choice, Policy, choose
+from ..suggest.choose import Choice, Policy, choose, habits_of
 from ..suggest.confidence import Scored, level_of
 from ..suggest.filters.worth import not_worth
 from ..suggest.how_much import Amount, decide, situation
@@ -57,7 +57,8 @@ JOIN_CHARS = 200
 class Attempt:
     """One request on its way. `record` grows. virtual: document and cursor with the popup's selected item in
     place (the real ones without one); around: the text around that cursor. ahead_ms: above 0 for a place that may come: asked
-    at lower priority, within so many milliseconds, and what comes goes into the store only."""
+    at lower priority, within so many milliseconds, and what comes goes into the store only. background: it is asked of the
+    reference model. flat: what is shown consists of habits, as far as that was looked at."""
 
     query: Query
     state: OpenDocument
@@ -65,6 +66,8 @@ class Attempt:
     record: StageRecord
     overtaken: asyncio.Future[None]
     ahead_ms: float = 0.0
+    background: bool = False
+    flat: bool = field(default=False, init=False)
     around: Surroundings = field(init=False)
     virtual: tuple[OpenDocument, Query] = field(init=False)
     considered: Considered | None = None
@@ -86,6 +89,23 @@ class Attempt:
         return Answer((), replace(self.record, outcome=outcome, reason=reason), self.considered)
 
 
+class Better(Protocol):
+    """What a reference model said (`service.reference`)."""
+
+    @property
+    def on(self) -> bool:
+        """One is configured."""
+        ...
+
+    def text_for(self, attempt: Attempt) -> str:
+        """Its latest suggestion that still holds at the attempt's cursor; "" without one."""
+        ...
+
+    def offered(self) -> None:
+        """Such a text is shown."""
+        ...
+
+
 class Completer:
     """See the module's rules."""
 
@@ -97,9 +117,10 @@ class Completer:
         framer: Framer | None = None,
         lookups: Lookups | None = None,
         judging: Judging | None = None,
+        better: Better | None = None,
     ) -> None:
         self._brain, self._store, self._clock, self._framer = brain, store, clock, framer
-        self._lookups, self._judging = lookups, judging
+        self._lookups, self._judging, self._better = lookups, judging, better
         self._ids = itertools.count(1)
         self._rate = PrefillRate()
         self._pace = pace.Pace()
@@ -171,9 +192,9 @@ class Completer:
         generation = self._ask(attempt, amount, planned, 0)
         return await self._finish(attempt, generation, "", self._clock())
 
-    async def foresee(self, attempt: Attempt) -> str | None:
-        """The suggestion for a place that may come, kept in the store; "" if there is none, None if time was too short to tell. Raises
-        PromptCold where its prompt is not nearly evaluated already, and what the engine raises."""
+    async def foresee(self, attempt: Attempt, evaluate: int = AHEAD_EVALUATE) -> str | None:
+        """The suggestion for a place that may come, kept in the store; "" if there is none, None if time was too short to tell. evaluate:
+        prompt tokens that it is worth, 0 for any number. Raises PromptCold where it would take more, and what the engine raises."""
         uri, around = attempt.query.document.uri, attempt.around
         known = self._store.lookup(uri, around.before, around.after, look_only=True)
         if known is not None:
@@ -182,7 +203,7 @@ class Completer:
         if not amount.request:
             return ""
         planned = self._plan(attempt, small=False)
-        generation = self._ask(attempt, amount, planned, AHEAD_EVALUATE)
+        generation = self._ask(attempt, amount, planned, evaluate)
         answer = await self._finish(attempt, generation, "", self._clock())
         if answer.suggestions:
             return answer.suggestions[0].text
@@ -259,7 +280,7 @@ class Completer:
             key=query.document.uri + ("#small" if planned.anchor.small else ""),
             max_tokens=amount.max_tokens + (len(planned.prompt.forced) + 3) // 4,
             time_limit_ms=attempt.ahead_ms or attempt.settings.suggest.time_limit_ms,
-            priority=Priority.PREFETCH if attempt.ahead_ms else Priority.INTERACTIVE,
+            priority=_priority(attempt),
             stop=StopRules(
                 mode=amount.mode,
                 base_indent=amount.base_indent,
@@ -382,12 +403,13 @@ class Completer:
         attempt.considered = Considered(
             candidates, typed, generation.mode, generation.base_indent, generation.frozen_suffix
         )
-        choices = choose(
-            *scored(candidates),
-            self._polish_context(attempt, generation),
-            self._policy(attempt),
-            typed=typed,
-        )
+        place, better = self._polish_context(attempt, generation), self._better
+        reference = better.text_for(attempt) if better is not None and better.on else ""
+        choices = choose(*scored(candidates), place, self._policy(attempt), reference, typed)
+        if better is not None and better.on and choices[0].text and not attempt.ahead_ms:
+            if choices[0].index < 0:
+                better.offered()
+            attempt.flat = habits_of([choices[0].text], place)[0].flat
         suggestions: list[Suggestion] = []
         for choice in choices:
             if not query.selected and choice.may_hold_later:
@@ -401,7 +423,7 @@ class Completer:
     def _policy(self, attempt: Attempt) -> Policy:
         """How to choose here. Whether names exist is asked only where somebody waits for the answer."""
         level = attempt.settings.suggest.level
-        if self._judging is None or attempt.ahead_ms:
+        if self._judging is None or (attempt.ahead_ms and not attempt.background):
             return Policy(level=level)
         document = attempt.virtual[1].document
         return Policy(
@@ -412,7 +434,7 @@ class Completer:
 
     def _polish_context(self, attempt: Attempt, generation: Generation) -> PolishContext:
         around, document, suggest = attempt.around, attempt.query.document, attempt.settings.suggest
-        judged = not attempt.ahead_ms and not attempt.query.selected
+        judged = (not attempt.ahead_ms or attempt.background) and not attempt.query.selected
         return PolishContext(
             document.language_id,
             around.before,
@@ -448,6 +470,12 @@ class Completer:
 
     def _id(self) -> str:
         return f"s{next(self._ids)}"
+
+
+def _priority(attempt: Attempt) -> Priority:
+    if attempt.background:
+        return Priority.BACKGROUND
+    return Priority.PREFETCH if attempt.ahead_ms else Priority.INTERACTIVE
 
 
 def scored(candidates: Sequence[Candidate]) -> tuple[list[Scored], list[str]]:

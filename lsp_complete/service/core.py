@@ -41,6 +41,7 @@ from .power import Thrift
 from .prefetch import Prefetch
 from .publish import Figures, Publisher, with_rate
 from .recorder import Recorder
+from .reference import Reference
 from .request_log import RequestLog
 from .types import Answer, Query
 
@@ -62,6 +63,7 @@ class Service:
         status: Status,
         clock: Callable[[], float] = time.perf_counter,
         index_cache: Callable[[], Cache | None] = lambda: None,
+        reference: Opener | None = None,
     ) -> None:
         self.settings, self._clock = settings, clock
         self.recorder = Recorder(settings.record, clock)
@@ -81,10 +83,11 @@ class Service:
         judging = Judging(self.context.syntax.state, lambda: self.context.index)
         self.notebooks = Notebooks()
         framer = CellFramer(self.context, self.notebooks, self.documents)
-        self._completer = Completer(self.brain, self.store, clock, framer, self.lookups, judging)
+        self.thrift = Thrift(clock)
+        self.reference = Reference(reference, settings, self.brain, judging, clock, self.thrift.saving)
+        self._completer = Completer(self.brain, self.store, clock, framer, self.lookups, judging, self.reference)
         self._ahead = Ahead(self.brain, clock, framer)
         self._prefetch = Prefetch(self._completer, self.store, clock)
-        self.thrift = Thrift(clock)
         self._restart: asyncio.Future[None] | None = None
         self._waiting: dict[str, asyncio.Future[None]] = {}
 
@@ -95,6 +98,7 @@ class Service:
         old, self.settings = self.settings, settings
         self.recorder.configure(settings.record)
         self.request_log.on = settings.log.requests
+        self.reference.configure(settings)
         if _engine_part(old) != _engine_part(settings):
             self._restart = asyncio.ensure_future(self.restart_engine())
         self.context.configure(settings, self.roots)
@@ -110,6 +114,7 @@ class Service:
     async def restart_engine(self) -> None:
         """Let go of the engine and start again if documents are open."""
         self._prefetch.stop()
+        await self.reference.stop()
         await self.brain.stop()
         self.documents.forget_model()
         if len(self.documents):
@@ -125,6 +130,7 @@ class Service:
         await self.recorder.close()
         if self.publisher is not None:
             await self.publisher.close()
+        await self.reference.stop()
         await self.brain.stop()
 
     def _start(self) -> None:
@@ -159,6 +165,7 @@ class Service:
         self.context.changed(old, state.document, edits, anchor)
         self.lookups.changed(uri, old.buffer, edits)
         self._ahead.typed(state)
+        self.reference.disturbed()
         self._prefetch.changed(state, edits)
         if self.recorder.on and not self.context.secret(uri):
             self.recorder.changed(old, state.document, edits)
@@ -176,6 +183,7 @@ class Service:
         if state is not None:
             state.stop_generation()
             self._ahead.forget(uri)
+            self.reference.disturbed()
             self.context.closed(uri)
             self.lookups.forget(uri)
             self._prefetch.forget(uri)
@@ -201,6 +209,8 @@ class Service:
         """The cursor was placed here without typing; its prompt may be made ready."""
         state = self.documents.get(uri)
         if state is not None and offset >= 0 and not self.context.secret(uri):
+            if offset != state.cursor:
+                self.reference.disturbed()
             state.cursor = offset
             self._ahead.moved(state, self.thrift.settings(self.settings))
             self.recorder.moved(state.document, offset)
@@ -215,6 +225,7 @@ class Service:
         started = self._clock()
         record = StageRecord(request=number, read_ms=(started - query.received) * 1000)
         overtaken = self._overtake(uri)
+        self.reference.disturbed()
         if self.recorder.on and not self.context.secret(uri):
             self.recorder.asked(query, number)
         try:
@@ -250,7 +261,7 @@ class Service:
         roots = tuple(map(str, self.roots))
         return Figures(
             self.statistics.frozen(), self._clock(), self.outcomes.snapshot(), len(self.documents), model, self.brain.problem, roots,
-            self._token_table(),
+            self._token_table(), self.reference.figures(),
         )  # fmt: skip
 
     def _token_table(self) -> float:
@@ -312,6 +323,8 @@ class Service:
         settings = self.thrift.settings(self.settings)
         self._ahead.answered(attempt.state, attempt.query, answer, settings)
         self._prefetch.answered(attempt, answer, settings)
+        if self.reference.on:
+            self.reference.answered(attempt)
 
     def _behind(self, state: OpenDocument) -> None:
         """Once the answer is on its way: what the next key finds ready."""
@@ -391,9 +404,10 @@ class Service:
             "documents": len(self.documents),
             "engine": engine,
             "problem": self.brain.problem,
+            **({"reference": self.reference.figures()} if self.reference.on else {}),
         }
 
 
 def _engine_part(settings: Settings) -> tuple[object, ...]:
     """The settings that an engine is started with."""
-    return settings.model, settings.draft_model, settings.engine, settings.model_dir
+    return settings.model, settings.draft_model, settings.reference_model, settings.engine, settings.model_dir

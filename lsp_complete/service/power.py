@@ -34,14 +34,16 @@ class Thrift:
         self._battery = False
         self._made: tuple[Settings, Settings] | None = None
 
-    def settings(self, settings: Settings) -> Settings:
-        """The settings in force for work ahead: themselves unless on battery."""
-        if settings.prefetch == "off":
-            return settings
+    def saving(self) -> bool:
+        """Whether the machine runs on its battery, as far as was looked."""
         now = self._clock()
         if now - self._looked_at >= LOOK_EVERY_S:
             self._looked_at, self._battery = now, self._look()
-        if not self._battery:
+        return self._battery
+
+    def settings(self, settings: Settings) -> Settings:
+        """The settings in force for work ahead: themselves unless on battery."""
+        if settings.prefetch == "off" or not self.saving():
             return settings
         made = self._made
         if made is None or made[0] is not settings:

@@ -17,8 +17,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ PREFIX = "stats-"
 @dataclass(frozen=True, slots=True)
 class Figures:
     """What a server tells of itself. now: clock of the statistics, seconds. roots: workspace folders. token_table: share of tokens that
-    needed no tokenizing."""
+    needed no tokenizing. reference: `Reference.figures`."""
 
     statistics: Statistics
     now: float
@@ -49,6 +49,7 @@ class Figures:
     problem: str
     roots: tuple[str, ...]
     token_table: float = 0.0
+    reference: Mapping[str, object] = field(default_factory=dict)
 
 
 class Publisher:
@@ -116,6 +117,7 @@ def plain(figures: Figures, started: float) -> dict[str, Any]:
         "documents": figures.documents,
         "roots": [hashlib.sha256(os.fsencode(root)).hexdigest()[:12] for root in figures.roots],
         "outcomes": figures.outcomes,
+        **({"reference": dict(figures.reference)} if figures.reference else {}),
         "server": with_rate(figures.statistics.snapshot(figures.now), "token_table", figures.token_table),
         "recent": [record.as_dict() for record in recent],
     }

@@ -23,6 +23,7 @@ from ..engine.api import ModelInfo
 from ..engine.client import EngineClient
 from ..engine.launch import EngineLaunch, ServeRules
 from ..engine.options import SPECULATIVE_TOKENS, EngineOptions
+from ..engine.retry import ClientRules
 from ..engine.vocab import load_vocab
 from ..errors import ModelError
 from ..models.auto import choose_installed
@@ -35,6 +36,11 @@ from ..text.tokenizer import Tokenizer
 from .brain import Opened
 from .planning import LoadedModel
 
+REFERENCE_SLOTS = 2
+REFERENCE_RULES = ServeRules(idle_s=10.0, grace_s=120.0, stall_s=1800.0, load_s=3600.0, loop_s=300.0, handshake_s=60.0, close_s=60.0)
+REFERENCE_CLIENT = ClientRules(grace_s=600.0, handshake_s=120.0)
+"""A process that gets only what others leave may stand still for minutes without being hung."""
+
 PLANNED = "lsp_complete.commands.engine_load:planned_engine"
 """What the engine process loads its model with: by a plan for the memory that is free when it starts."""
 
@@ -44,6 +50,14 @@ async def open_engine(settings: Settings, on_state: Callable[[str, str], None]) 
     path = await asyncio.to_thread(model_path, settings)
     client = EngineClient(await asyncio.to_thread(engine_launch, settings, path), on_state)
     return Opened(client, lambda info: load_model(path, info))
+
+
+async def open_reference(settings: Settings, on_state: Callable[[str, str], None]) -> Opened:
+    """Start or join the reference model's engine. Raises ModelError if there is none, or it is the model itself."""
+    path = await asyncio.to_thread(model_path, settings)
+    launch = await asyncio.to_thread(reference_launch, settings, path)
+    client = EngineClient(launch, on_state, rules=REFERENCE_CLIENT)
+    return Opened(client, lambda info: load_model(Path(launch.model_path), info))
 
 
 def open_index_cache() -> DiskCache:
@@ -76,6 +90,16 @@ def prompts_folder() -> Path:
     return Path(user_cache_dir("lsp-complete")) / "prompts"
 
 
+def reference_path(settings: Settings, path: Path) -> Path:
+    """The reference model's file. path: the model's. Blocks. Raises ModelError if it is not there, or is the model itself."""
+    reference = resolve(settings.reference_model, Path(settings.model_dir) if settings.model_dir else None)
+    if reference == path:
+        raise ModelError(
+            f"{reference.name} cannot be the reference model of itself. Set reference_model to a larger or more precise model, or leave it empty."
+        )
+    return reference
+
+
 def engine_options(settings: Settings, path: Path) -> EngineOptions:
     """Engine options from settings. Blocks. Raises ModelError if the draft model cannot be used."""
     engine = settings.engine
@@ -93,7 +117,27 @@ def engine_options(settings: Settings, path: Path) -> EngineOptions:
         disk_cache_bytes=disk << 20,
         draft_path=draft_path(settings, path),
         speculative_tokens=SPECULATIVE_TOKENS if engine.speculation else 0,
+        count_niced=not settings.reference_model,
     )
+
+
+def reference_launch(settings: Settings, path: Path) -> EngineLaunch:
+    """How the reference model's engine is started: on the CPU alone, with what others leave of it, and with the attention cache
+    unquantized. path: the model's file, whose pages must stay in memory. Blocks. Raises ModelError."""
+    engine, reference = settings.engine, reference_path(settings, path)
+    options = EngineOptions(
+        model_path=str(reference),
+        context=engine.context,
+        slots=REFERENCE_SLOTS,
+        threads=engine.threads,
+        kv_type="f16",
+        host_cache_bytes=0,
+        remeasure_threads=False,
+        speculative_tokens=SPECULATIVE_TOKENS if engine.speculation else 0,
+        gives_way=True,
+        leave_bytes=path.stat().st_size,
+    )
+    return EngineLaunch(str(reference), options.as_dict(), REFERENCE_RULES, factory=PLANNED)
 
 
 def engine_launch(settings: Settings, path: Path) -> EngineLaunch:

@@ -71,7 +71,7 @@ def choose(
     """What to offer, best first; one `Choice` with an empty text and a reason if nothing is worth it.
 
     candidates and stops run in parallel (`engine.api.Candidate`). reference: the reference model's latest suggestion
-    that still holds here ("" without one); it takes the first place where every candidate consists of habits.
+    that still holds here ("" without one); it takes the first place where every candidate consists of habits and it does not.
     typed: what was typed since generation began (a joined request); `ctx` is the place after it.
     """
     if len(stops) != len(candidates):
@@ -126,11 +126,18 @@ def _unknown(text: str, ctx: PolishContext, policy: Policy) -> tuple[Name, ...]:
     return unknown_names(text, ctx.language, policy.known, ctx.before.rpartition("\n")[2], found.end)
 
 
-def _guarded(chosen: list[Choice], ctx: PolishContext, reference: str) -> tuple[Choice, ...]:
-    """Put a text that does not consist of habits first, if there is one."""
+def habits_of(texts: Sequence[str], ctx: PolishContext) -> list[flat.Habits]:
+    """How far each of the texts consists of habits, were it inserted here. Pure."""
     state = scan_window(ctx.before, ctx.language).end
     around = ctx.before[-2000:] + ctx.after[:2000]
-    habits = [flat.known_habits(c.text, around, ctx.language, state) for c in chosen]
+    return [flat.known_habits(text, around, ctx.language, state) for text in texts]
+
+
+def _guarded(chosen: list[Choice], ctx: PolishContext, reference: str) -> tuple[Choice, ...]:
+    """Put a text that does not consist of habits first, if there is one."""
+    habits = habits_of([c.text for c in chosen], ctx)
+    if reference and habits_of([reference], ctx)[0].flat:
+        reference = ""
     first = flat.prefer(habits, reference or None)
     if first is None:
         return (Choice(-1, reference, reference, changed_by=("reference",)), *chosen)

@@ -10,12 +10,14 @@ import pytest
 
 from lsp_complete.commands import engine_load
 from lsp_complete.commands.engine_load import kv_choices, load_planned
+from lsp_complete.config import Settings
 from lsp_complete.engine.options import EngineOptions
+from lsp_complete.engine.paths import endpoint_name
 from lsp_complete.engine.serve import load_factory
 from lsp_complete.errors import MemoryPlanError, ModelError
 from lsp_complete.models.catalogue import load_catalogue
 from lsp_complete.models.memory import need_of, reserve
-from lsp_complete.service.startup import PLANNED, engine_launch
+from lsp_complete.service.startup import PLANNED, engine_launch, engine_options, reference_launch
 from tests.engine.fake_backend import FakeBackend
 from tests.models.builders import gguf
 
@@ -164,3 +166,46 @@ async def test_the_engine_process_makes_its_engine_by_the_plan(tmp_path: Path, m
     info = await asyncio.wait_for(engine.info(), 30)
     assert (info.context, info.slots) == (loader.asked[0].context, loader.asked[0].slots) != (8192, 8)
     await engine.close()
+
+
+def test_a_model_beside_another_leaves_the_others_weights_in_memory(tmp_path: Path) -> None:
+    options = model_file(tmp_path)
+    free = 3500 * MB
+    assert planned(options, free) == options
+    beside = replace(options, leave_bytes=2200 * MB)
+    assert _sizes(planned(beside, free)) == _sizes(planned(options, free - 2200 * MB)) != _sizes(options)
+    with pytest.raises(MemoryPlanError, match=r"qwen2\.5-coder-0\.5b"):
+        planned(replace(options, leave_bytes=3000 * MB), free)
+
+
+def _sizes(options: EngineOptions) -> dict[str, object]:
+    return {name: getattr(options, name) for name in ("context", "slots", "kv_type", "gpu_layers", "host_cache_bytes")}
+
+
+def test_only_a_process_that_is_to_give_way_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(engine_load, "give_way", lambda: asked.append(True))
+    options = model_file(tmp_path)
+    engine_load.planned_engine(options.as_dict())
+    assert not asked
+    engine_load.planned_engine(replace(options, gives_way=True).as_dict())
+    assert asked == [True]
+
+
+def test_the_reference_model_runs_apart_and_the_main_one_does_not_count_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lsp_complete.models.installed.require_whole", lambda path: None)  # the files here hold no weights
+    main, other = Path(model_file(tmp_path).model_path), Path(model_file(tmp_path, LARGE).model_path)
+    settings = Settings(reference_model=str(other))
+    launch = reference_launch(settings, main)
+    options = EngineOptions.from_dict(dict(launch.options))
+    assert launch.model_path == options.model_path == str(other) and launch.factory == PLANNED
+    assert options.gives_way and options.gpu_layers == 0 and options.kv_type == "f16" and not options.host_cache_bytes
+    assert options.leave_bytes == SMALL.file.size and options.disk_cache_dir is None
+    assert not engine_options(settings, main).count_niced and engine_options(Settings(), main).count_niced
+    alone = engine_options(Settings(), main).as_dict()
+    assert endpoint_name(str(other), engine_options(Settings(), other).as_dict()) != endpoint_name(str(other), launch.settings())
+    assert not alone["gives_way"] and not alone["leave_bytes"]
+    with pytest.raises(ModelError, match="reference model of itself"):
+        reference_launch(Settings(reference_model=str(main)), main)
+    with pytest.raises(ModelError, match="There is no file"):
+        reference_launch(Settings(reference_model=str(tmp_path / "none.gguf")), main)

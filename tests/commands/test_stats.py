@@ -42,3 +42,15 @@ def test_the_table_of_times_fits_80_columns() -> None:
     show(Console(file=out, width=80), [server], [])
     told = out.getvalue()
     assert "…" not in told and "after accept" in told and told.count("4321") == 20
+
+
+def test_the_reference_model_is_told_of_where_one_is_configured() -> None:
+    server = {"pid": 1, "model": "m", "outcomes": {}}
+    assert "reference" not in _head(server)
+    told = {"model": "larger", "ready": True, "problem": "", "asked": 5, "kept": 3, "stopped": 1, "failed": 0, "offered": 2}
+    assert _head({**server, "reference": told}).splitlines()[1] == (
+        "  reference model larger: 5 asked, 3 kept, 1 stopped, 0 failed, 2 offered"
+    )
+    waiting = {**told, "ready": False}
+    assert "larger (not needed yet): " in _head({**server, "reference": waiting})
+    assert "larger (not used: too large): " in _head({**server, "reference": {**waiting, "problem": "too large"}})

@@ -122,7 +122,7 @@ def test_a_strangers_repository_changes_nothing_that_matters(option: Option, kin
 
 def test_what_matters_is_own() -> None:
     """A new setting that names a path, a port, an endpoint, a size or a folder must not slip through."""
-    matters = ("model", "dir", "endpoint", "port", "secrets", "record", "engine", "cache", "draft", "log")
+    matters = ("model", "dir", "endpoint", "port", "secrets", "record", "engine", "cache", "draft", "reference", "log")
     for option in OPTIONS.values():
         if option.sensitive or option.path or any(word in option.name for word in matters):
             assert option.scope == "own", option.name
@@ -130,6 +130,7 @@ def test_what_matters_is_own() -> None:
         "model",
         "model_dir",
         "draft_model",
+        "reference_model",
         "engine.endpoint",
         "index.secrets",
         "record.enabled",

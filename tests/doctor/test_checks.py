@@ -154,3 +154,12 @@ def test_matrix_instructions_that_fault_are_told_with_a_remedy() -> None:
     assert [f.level for f in found] == ["warn"] and "amx-fix.h" in found[0].remedy
     assert not [f for f in checks.check_native(PROBE, MACHINE) if "AMX" in f.text]
     assert not read_answer('{"version": "1", "repacked": false}\n', "", 0).repacked
+
+
+def test_the_reference_model_must_be_here_and_fit_beside_the_model() -> None:
+    assert checks.check_reference("", "", 0, 0) == []
+    assert levels(checks.check_reference("larger", "", 2 * GB, 3 * GB)) == ["ok"]
+    (short,) = checks.check_reference("larger", "", 3 * GB, 2 * GB)
+    assert short.level == "warn" and "3.0 GB" in short.text and "2.0 GB are left" in short.text
+    (missing,) = checks.check_reference("larger", "It is not here.", 0, 0)
+    assert missing.level == "warn" and missing.text == "It is not here." and missing.remedy

@@ -61,6 +61,7 @@ def test_habits_give_way_to_another_candidate_or_the_reference() -> None:
     dull, good = _one("result + temp", -0.1), _one("width * rate", -0.2)
     assert _texts(dull, good) == ["width * rate", "result + temp"]
     assert _texts(dull, reference="rate * width") == ["rate * width", "result + temp"]
+    assert _texts(dull, reference="temp + data") == ["result + temp"], "it has the same habits"
     assert _texts(dull) == ["result + temp"]
     assert _texts(dull, good, policy=Policy(STRICT, guard_habits=False))[0] == "result + temp"
 
