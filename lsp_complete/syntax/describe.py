@@ -17,6 +17,7 @@ from lsp_complete.syntax.encode import BYTES
 from lsp_complete.syntax.languages import LanguageFacts
 from lsp_complete.syntax.nodes import OutlineNode, Span
 from lsp_complete.syntax.passage import Passage
+from lsp_complete.syntax.pieces import ANNOTATIONS
 from lsp_complete.syntax.prose import first_sentence
 
 MAX_SIGNATURE = 600
@@ -147,8 +148,10 @@ def _called(calls: list[tuple[int, str]], item: Item) -> tuple[str, ...]:
 def _signature(item: Item, span: Span, passage: Passage) -> str:
     if item.role == "comment":
         return ""
-    end = span.body_start if span.body_start < span.body_end else span.end
-    text = passage.slice(span.start, min(end, span.start + MAX_SIGNATURE)).rstrip()
+    start, end = span.start, span.body_start if span.body_start < span.body_end else span.end
+    if item.role == "constant" and passage.slice(start, start + 2).startswith(ANNOTATIONS):
+        start = max(start, passage.buffer.line_start(passage.line_of(span.name_start)))
+    text = passage.slice(start, min(end, start + MAX_SIGNATURE)).strip()
     if item.role == "constant" and "\n" in text:
         text = text.partition("\n")[0].rstrip()
     return text

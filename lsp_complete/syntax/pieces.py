@@ -8,6 +8,7 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from lsp_complete.syntax.languages import LanguageFacts
@@ -20,6 +21,9 @@ SHORT_BODY = 48
 _MAX_NAMES = 12
 _MAX_GAP, _MAX_GAP_LINES = 400, 24
 _CLOSERS, _OPENERS = ")]}>;,", "([{:"
+_REMARK = re.compile(r"\s+(?:#|//|--)(?=\s|$).*$|\s*/\*.*\*/$")
+ANNOTATIONS = ("@", "[", "#[")
+"""How lines begin that say something of the definition below them."""
 
 
 def split(text: str) -> list[str]:
@@ -133,9 +137,9 @@ def one_line(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode) -> lis
     if node.role == "comment":
         return [indent_of(buffer, node) + _comment(facts, cut(node.doc))] if node.doc else []
     if node.role == "constant":
-        first = buffer.line_content(span.first_line).rstrip()
-        last = buffer.line_content(span.last_line).strip()
-        return [cut(left_out(first, last) if span.last_line > span.first_line else first)]
+        row = _main_line(buffer, node)
+        first, last = buffer.line_content(row).rstrip(), buffer.line_content(span.last_line).strip()
+        return [cut(left_out(first, last) if span.last_line > row else first)]
     text = buffer.slice(
         span.start, min(span.body_start if node.has_body else span.end, span.start + 4 * MAX_LINE)
     )
@@ -145,10 +149,24 @@ def one_line(buffer: TextBuffer, facts: LanguageFacts, node: OutlineNode) -> lis
     return [cut(indent_of(buffer, node) + folded)]
 
 
+def _main_line(buffer: TextBuffer, node: OutlineNode) -> int:
+    """The first line of a node, or that of its name if annotations stand in lines above it."""
+    span = node.span
+    if not buffer.line_content(span.first_line).lstrip().startswith(ANNOTATIONS):
+        return span.first_line
+    return min(max(buffer.position(span.name_start)[0], span.first_line), span.last_line)
+
+
 def left_out(first: str, last: str) -> str:
     """The first line of a statement of several, an elision, and what closes it, if the last line is only that."""
-    closes = first[-1:] in ("(", "[", "{") and last and all(char in _CLOSERS for char in last)
-    return f"{first} ... {last}" if closes else f"{first} ..."
+    code = _code(first)
+    closes = code[-1:] in ("(", "[", "{") and last and all(char in _CLOSERS for char in last)
+    return f"{code} ... {last}" if closes else f"{first} ..."
+
+
+def _code(line: str) -> str:
+    """A line without the comment behind it."""
+    return _REMARK.sub("", line) or line
 
 
 def base_indent(buffer: TextBuffer, nodes: Sequence[OutlineNode], nested: bool) -> int:
@@ -216,7 +234,7 @@ def _openers(buffer: TextBuffer, first: int, end: int, base: int, inner: int) ->
             break
         if text and indent_width(text) < width:
             width = indent_width(text)
-            if text[-1] in _OPENERS:
+            if _code(text)[-1] in _OPENERS:
                 found.append(line)
     return found[::-1]
 

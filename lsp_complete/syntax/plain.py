@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lsp_complete.syntax.nodes import ROLES, Outline, OutlineNode, Span
 
-FORMAT = 1
+FORMAT = 2
 
 
 def to_plain(outline: Outline) -> dict[str, object]:
@@ -29,7 +29,7 @@ def from_plain(value: object) -> Outline | None:
     """The outline that `to_plain` wrote, or None if the value is anything else. Never raises."""
     try:
         return _read(value)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError):  # (JSON may hold infinite numbers)
         return None
 
 

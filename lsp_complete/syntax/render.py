@@ -120,6 +120,11 @@ def _inside(page: _Page, parent: int) -> list[str]:
     base = pieces.base_indent(page.buffer, [page.outline.nodes[index] for index in inner], parent >= 0)
     for index in inner:
         node = page.outline.nodes[index]
+        if _behind_code(page, node):
+            if node.span.last_line > node.span.first_line:  # the code before it, and none of its own further lines
+                made += pieces.gap(page.buffer, at, node.span.first_line + 1, base, page.focus, pending)
+                at = max(at, node.span.last_line + 1)
+            continue
         column = indent_width(page.buffer.line(node.span.first_line))
         made += pieces.gap(page.buffer, at, node.span.first_line, base, page.focus, pending, column)
         at = max(at, node.span.last_line + 1)
@@ -155,11 +160,16 @@ def _shows_inside(page: _Page, index: int) -> bool:
     )
 
 
+def _behind_code(page: _Page, node: OutlineNode) -> bool:
+    """Whether a comment stands behind code: it is no line of its own, but part of one that something else gives."""
+    return node.role == "comment" and pieces.mid_line(page.buffer, node)
+
+
 def _lines(page: _Page, index: int) -> list[str]:
     node, level, buffer = page.outline.nodes[index], page.level(index), page.buffer
     span = node.span
-    if node.role == "comment" and pieces.mid_line(buffer, node):
-        return []  # behind code: it is not a line of its own
+    if _behind_code(page, node):
+        return []
     if level is Level.FULL:
         return pieces.text_lines(buffer, node, span.start, span.end)
     has_inside = next(children(page.outline.nodes, index), None) is not None

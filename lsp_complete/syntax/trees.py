@@ -20,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import psutil
 import tree_sitter
@@ -38,8 +39,8 @@ WIDE_ERROR = 3_000
 """Children of one ERROR node above which nothing is asked of a tree: a query takes quadratic time over them (brackets without end)."""
 _FULL_READ, _EDIT_READ = 16_384, 1_024
 _YIELD_SECONDS = 0.001
-_TURNS = 16
-"""Turns of so many milliseconds between two looks at the memory, so that an ordinary parse looks at none."""
+_LOOK_SECONDS = 0.02
+"""Between two looks at the memory: an ordinary parse takes one, at its start."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,8 +100,13 @@ def parse(
 
 
 def _memory() -> int:
-    """Bytes of memory that the process holds."""
-    return int(psutil.Process().memory_info().rss)
+    """Bytes of memory that the process holds. Some 10 µs."""
+    return int(_process().memory_info().rss)
+
+
+@lru_cache(maxsize=1)
+def _process() -> psutil.Process:
+    return psutil.Process()
 
 
 def _run(
@@ -113,19 +119,18 @@ def _run(
     def source(byte: int, _point: tree_sitter.Point) -> bytes:
         return read(buffer, byte // BYTES, size)
 
-    turns = held = 0
+    looked, held = started, _memory()
 
     def overdue(_byte: int, _error: bool) -> bool:
-        nonlocal turn, turns, held
+        nonlocal turn, looked
         now = time.monotonic()
         if now - turn > _YIELD_SECONDS:
             time.sleep(0)  # gives the interpreter lock to whoever waits for it
-            turn, turns = time.monotonic(), turns + 1
-            if turns % _TURNS == 0:
-                grown = _memory()
-                held = held or grown
-                if grown - held > MAX_GROWTH:
-                    return True
+            turn = time.monotonic()
+        if now - looked > _LOOK_SECONDS:
+            looked = now
+            if _memory() - held > MAX_GROWTH:
+                return True
         return now - started > allowed or should_stop()
 
     parser = tree_sitter.Parser(grammar.language)

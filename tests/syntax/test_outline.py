@@ -20,7 +20,7 @@ from lsp_complete.syntax.outline import (
     shifted,
     update_outline,
 )
-from lsp_complete.syntax.plain import from_plain, to_plain
+from lsp_complete.syntax.plain import FORMAT, from_plain, to_plain
 from lsp_complete.syntax.trees import edited, hull, parse
 from lsp_complete.text.edits import Change
 from lsp_complete.text.positions import Encoding
@@ -114,10 +114,12 @@ def test_outlines_survive_json(language: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, [], {}, {"format": 0}, {"format": 1, "nodes": [[1]]}, "x",
-     {"format": 1, "language": "a", "version": "b", "length": 3, "broken": [], "nodes": [[9, *"abcde", [], [], [0] * 8]]},
-     {"format": 1, "language": "a", "version": "b", "length": 3, "broken": [], "nodes": [[0, *"abcd", 5, [], [], [0] * 8]]},
-     {"format": 1, "language": "a", "version": "b", "length": 3, "broken": [], "nodes": [[0, *"abcde", [], [], [5] + [0] * 7]]}],
+    [None, [], {}, {"format": 0}, {"format": FORMAT, "nodes": [[1]]}, "x",
+     {"format": FORMAT, "language": "a", "version": "b", "length": 3, "broken": [], "nodes": [[9, *"abcde", [], [], [0] * 8]]},
+     {"format": FORMAT, "language": "a", "version": "b", "length": 3, "broken": [], "nodes": [[0, *"abcd", 5, [], [], [0] * 8]]},
+     {"format": FORMAT, "language": "a", "version": "b", "length": 3, "broken": [], "nodes": [[0, *"abcde", [], [], [5] + [0] * 7]]},
+     {"format": FORMAT, "language": "a", "version": "b", "length": float("inf"), "broken": [], "nodes": []},
+     {"format": FORMAT, "language": "a", "version": "b", "length": 3, "broken": [[0, float("inf")]], "nodes": []}],
 )  # fmt: skip
 def test_a_foreign_value_is_no_outline(value: object) -> None:
     assert from_plain(value) is None

@@ -147,3 +147,46 @@ def test_what_opens_is_closed(language: str, level: Level) -> None:
     shown = render(outline_of(tree_of(language, text)), TextBuffer.from_text(text), default=level)
     for opener, closer in ("{}", "()", "[]"):
         assert shown.count(opener) - shown.count(closer) == text.count(opener) - text.count(closer)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "shown"),
+    [
+        ("python", "import os\nprint(os)  # hello\nif os:  # why\n    x = 1\nf()  # last\n", "import os\nprint(os)  # hello\nif os:  # why\n    x = 1\nf()  # last\n"),
+        ("python", "foo(  # first\n    a,  # second\n    b,\n)\nx = 1\n", "foo( ... )\nx = 1\n"),
+        ("javascript", "start(); // go\napp.options = { // all\n  a: 1, // one\n  b: 2,\n};\nend(); /* x */\n", "start(); // go\napp.options = { ... };\nend(); /* x */\n"),
+        ("javascript", "start(); /* of\n all */\nend();\n", "start(); /* of\nend();\n"),
+        ("java", "class A {\n    int n; // count\n    static { a(); } // init\n}\n", "class A {\n    int n; // count\n    static { a(); } // init\n}\n"),
+    ],
+)  # fmt: skip
+def test_a_comment_behind_code_hides_no_code(language: str, text: str, shown: str) -> None:
+    """Statements are no nodes of the outline, but the comments behind them are."""
+    tree = tree_of(language, text)
+    outline = outline_of(tree)
+    assert render(outline, tree.buffer, levels_for_cursor(outline, 0)) == shown
+    assert render(outline, tree.buffer, default=Level.PLACEHOLDER, focus=(0, 99)).count("start()") == text.count("start()")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "shown"),
+    [
+        ("java", "class A {\n    @Autowired\n    private Foo foo;\n    @Size(min = 1,\n          max = 2)\n    String s = \"a\";\n}\n", ["    private Foo foo;", '    String s = "a";']),
+        ("csharp", "class A {\n    [JsonProperty(\"x\")]\n    public string X;\n    [A]\n    public int Y { get; set; }\n}\n", ["    public string X;", "    public int Y { get; set; }"]),
+        ("typescript", "class A {\n  @Input()\n  name: string;\n  @Input() other = 1;\n}\n", ["  name: string;", "  @Input() other = 1;"]),
+        ("kotlin", "class A {\n  @Volatile\n  private var x: Int? = null\n}\n", ["  private var x: Int? = null"]),
+        ("swift", "class A {\n  @Published\n  var x: Int = 1\n}\n", ["  var x: Int = 1"]),
+        ("scala", "class A {\n  @volatile\n  var x = 1\n}\n", ["  var x = 1"]),
+        ("php", "<?php class A {\n #[X]\n public $a = 1;\n}\n", [" public $a = 1;"]),
+        ("rust", "struct A {\n    #[serde(default)]\n    x: i32,\n}\n", ["    x: i32,"]),
+        ("cpp", "struct A {\n  [[maybe_unused]]\n  int x = 1;\n};\n", ["  int x = 1;"]),
+    ],
+)  # fmt: skip
+def test_an_annotated_field_is_shown_by_its_name(language: str, text: str, shown: list[str]) -> None:
+    """Its first line says nothing of it."""
+    tree = tree_of(language, text)
+    outline = outline_of(tree)
+    for level in (Level.LINE, Level.SIGNATURE):
+        assert render(outline, tree.buffer, default=level).splitlines()[1:-1] == shown
+    fields = [node for node in outline.nodes if node.role == "constant"]
+    assert len(fields) == len(shown)
+    assert all(line.strip().startswith(node.signature.rstrip(";")) for node, line in zip(fields, shown, strict=True))

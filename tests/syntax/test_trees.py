@@ -157,12 +157,6 @@ def test_a_grammar_that_takes_memory_without_end_is_stopped(monkeypatch: pytest.
     assert parse(grammar_of("lua"), TextBuffer.from_text("/*" * 30_000)) is None
 
 
-def test_an_ordinary_parse_does_not_look_at_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees, "_YIELD_SECONDS", 3600.0)
-    monkeypatch.setattr(trees, "_memory", lambda: pytest.fail("it did"))
-    assert parse(grammar_of("lua"), TextBuffer.from_text(SAMPLES["lua"])) is not None
-
-
 @pytest.mark.parametrize("piece", PIECES)
 def test_error_spans_lie_in_the_text(piece: str) -> None:
     text = SAMPLES["typescript"].replace("super();", piece)
