@@ -3,7 +3,8 @@
 The rule: two lines in the middle of a function's body are not written yet, nor is anything of them below the cursor. The first point
 stops within the first of them; the second has the first one written and stops within the second. So the two share everything but
 the text that is typed, as two keys of a session do. `full` is the whole file around the cursor; `slim` is the outline "signature only
-outside the cursor's function", made as the product makes it: from the tree that followed the deletion.
+outside the cursor's function", made as the product makes it: from the tree that followed the deletion; `fleshed` is that outline with
+the bodies that `syntax.flesh` adds up to its share of the file.
 
 Rules:
 - Places depend on the seed and the file only and lie APART lines from each other. Lines that begin inside of a string or comment
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 
 from ..syntax import pieces
 from ..syntax.facts_at import facts_at
+from ..syntax.flesh import levels_with_flesh
 from ..syntax.languages import Grammar
 from ..syntax.nodes import Outline, OutlineNode
 from ..syntax.outline import levels_for_cursor, merge_last_good, outline_of, render, shifted, update_outline
@@ -57,6 +59,11 @@ class Point:
     rest: str
     full: Around
     slim: Around
+    fleshed: Around
+
+    def around(self, context: str) -> Around:
+        """What stands around the cursor. context: "full" | "slim" | "fleshed"."""
+        return {"full": self.full, "slim": self.slim, "fleshed": self.fleshed}[context]
 
     @property
     def key(self) -> str:
@@ -121,15 +128,17 @@ def points_of(file: Parsed, line: int, seed: int) -> list[Point]:
         column = rng.randint(indent + 1, len(text.rstrip()) - 4)
         before = "".join(lines[: line + number]) + text[:column]
         full = Around(before, "".join(lines[line + BLOCK :]), line)
-        slim = slim_around(file, line, number, column)
-        if slim is None:
+        outlines = outlines_around(file, line, number, column)
+        if outlines is None:
             return []
-        made.append(Point(file.name, file.grammar.facts.key, line + number, column, text[column:].rstrip(), full, slim))
+        made.append(Point(file.name, file.grammar.facts.key, line + number, column, text[column:].rstrip(), full, *outlines))
     return made
 
 
-def slim_around(file: Parsed, line: int, number: int, column: int) -> Around | None:
-    """What stands around the cursor in the outline of the file with the rest of the block gone."""
+def outlines_around(file: Parsed, line: int, number: int, column: int) -> tuple[Around, Around] | None:
+    """What stands around the cursor in the outline of the file with the rest of the block gone: slim, and with flesh.
+
+    Bodies are chosen at the block's first line, so that its two points have the same."""
     buffer = file.document.buffer
     cursor = buffer.line_start(line + number) + column
     end = buffer.line_start(line + BLOCK) - 1
@@ -146,8 +155,10 @@ def slim_around(file: Parsed, line: int, number: int, column: int) -> Around | N
     around = [node for node in outline.at(cursor) if node.role == "function"]
     if not around:
         return None
-    shown = render(outline, after.buffer, levels_for_cursor(outline, cursor))
-    return _located(shown, after.buffer, around[0], cursor, line)
+    slim = levels_for_cursor(outline, cursor)
+    fleshed = levels_with_flesh(outline, after.buffer, buffer.line_start(line), slim)
+    made = [_located(render(outline, after.buffer, levels), after.buffer, around[0], cursor, line) for levels in (slim, fleshed)]
+    return None if made[0] is None or made[1] is None else (made[0], made[1])
 
 
 def _located(shown: str, buffer: TextBuffer, function: OutlineNode, cursor: int, line: int) -> Around | None:

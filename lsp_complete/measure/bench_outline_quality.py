@@ -1,7 +1,8 @@
-"""Does the outline serve the model as well as its whole file? The same lines to complete, with one and with the other around them.
+"""Does the outline serve the model as well as its whole file? The same lines to complete, with the file, the outline, and the outline with
+local flesh around them.
 
 Strategy: the points of `bench_outline_points` in the pinned files of `bench_outline`, the product's own anchored and healed prompt over
-either text, one engine, greedy. Points are asked file by file, and there one context after the other, so that a prompt continues the
+each text, one engine, greedy. Points are asked file by file, and there one context after the other, so that a prompt continues the
 one before it and little is evaluated twice: at 170 tokens a second the 50 points take some nine minutes.
 
 Rules:
@@ -39,7 +40,8 @@ POINTS = 50
 MAX_TOKENS = 48
 TIME_LIMIT_MS = 3_600_000.0
 """No answer is to be cut short by a busy machine: what is compared are texts."""
-CONTEXTS = ("full", "slim")
+CONTEXTS = ("full", "slim", "fleshed")
+SHORT = CONTEXTS[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def prompt_of(around: Around, model: LoadedModel) -> PromptPlan:
 
 async def ask(engine: Engine, model: LoadedModel, point: Point, context: str, first: bool) -> Verdict:
     """One point with one context."""
-    plan = prompt_of(point.full if context == "full" else point.slim, model)
+    plan = prompt_of(point.around(context), model)
     done = await engine.complete(
         CompletionRequest(
             plan.prompt, plan.forced, key=f"{context}:{point.file}", max_tokens=MAX_TOKENS, time_limit_ms=TIME_LIMIT_MS,
@@ -107,7 +109,7 @@ async def ask_all(
 
 
 def report(verdicts: Sequence[Verdict], seed: int) -> dict[str, Any]:
-    """Both contexts' figures over the points that have both answers, and the paired difference, slim minus full."""
+    """Both contexts' figures over the points that have all answers, and the paired differences to the whole file."""
     by_key: dict[str, dict[str, Verdict]] = {}
     for verdict in verdicts:
         by_key.setdefault(verdict.key, {})[verdict.context] = verdict
@@ -121,13 +123,18 @@ def report(verdicts: Sequence[Verdict], seed: int) -> dict[str, Any]:
     if not pairs:
         return result
     cold = {c: [both[c].prefill_ms for both in pairs if both[c].first] for c in CONTEXTS}
-    return result | {
-        "slim_minus_full": _differences(pairs, seed),
-        "only_full_exact": sum(both["full"].exact > both["slim"].exact for both in pairs),
-        "only_slim_exact": sum(both["slim"].exact > both["full"].exact for both in pairs),
-        "prompt_tokens_ratio": round(ratio(sum(b["slim"].tokens for b in pairs), sum(b["full"].tokens for b in pairs)), 4),
-        "prefill_saved_measured": round(1 - ratio(sum(cold["slim"]), sum(cold["full"])), 4) if sum(cold["full"]) else None,
-    }
+    full_tokens = sum(b["full"].tokens for b in pairs)
+    for short in SHORT:
+        result |= {
+            f"{short}_minus_full": _differences(pairs, short, seed),
+            f"{short}_against_full": {
+                "only_full_exact": sum(both["full"].exact > both[short].exact for both in pairs),
+                f"only_{short}_exact": sum(both[short].exact > both["full"].exact for both in pairs),
+                "prompt_tokens_ratio": round(ratio(sum(b[short].tokens for b in pairs), full_tokens), 4),
+                "prefill_saved_measured": round(1 - ratio(sum(cold[short]), sum(cold["full"])), 4) if sum(cold["full"]) else None,
+            },
+        }
+    return result
 
 
 def _summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
@@ -141,11 +148,11 @@ def _summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def _differences(pairs: Sequence[Mapping[str, Verdict]], seed: int) -> dict[str, Any]:
+def _differences(pairs: Sequence[Mapping[str, Verdict]], short: str, seed: int) -> dict[str, Any]:
     rng = random.Random(seed)  # noqa: S311 - bootstrap, no secret
     clusters = [both["full"].file for both in pairs]
-    exact = paired([(float(b["slim"].exact), float(b["full"].exact)) for b in pairs], rng, clusters=clusters)
-    similar = paired([(b["slim"].similarity, b["full"].similarity) for b in pairs], rng, clusters=clusters)
+    exact = paired([(float(b[short].exact), float(b["full"].exact)) for b in pairs], rng, clusters=clusters)
+    similar = paired([(b[short].similarity, b["full"].similarity) for b in pairs], rng, clusters=clusters)
     return {
         "exact_match": exact.as_dict(),
         "edit_similarity": similar.as_dict(),

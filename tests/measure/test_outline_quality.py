@@ -59,7 +59,7 @@ def test_nothing_of_what_is_to_be_written_is_shown(files: list[Parsed], points: 
             whole = "\n".join(lines[: point.line + 1])
             assert (point.full.before + point.rest) == whole[: len(point.full.before) + len(point.rest)]
             assert len(point.rest) >= 4 and not point.rest[-1].isspace()
-            for around in (point.full, point.slim):
+            for around in (point.full, point.slim, point.fleshed):
                 assert around.before.rpartition("\n")[2] == lines[point.line][: point.column]
                 assert around.before.split("\n")[around.first_line].startswith(lines[first.line][: first.column])
 
@@ -71,8 +71,9 @@ def test_the_outline_is_smaller_and_holds_the_function(files: list[Parsed], poin
         buffer = buffers[point.file]
         around = [n for n in outlines[point.file].at(buffer.offset(point.line, point.column)) if n.role == "function"]
         head = buffer.slice(around[0].span.start, buffer.offset(point.line, point.column))
-        assert point.slim.before.endswith(head)
-        assert len(point.slim.before + point.slim.after) < len(point.full.before + point.full.after)
+        assert point.slim.before.endswith(head) and point.fleshed.before.endswith(head)
+        sizes = [len(around.before + around.after) for around in (point.slim, point.fleshed, point.full)]
+        assert sizes[0] <= sizes[1] < sizes[2] and (sizes[1] <= 0.4 * sizes[2] or sizes[1] == sizes[0])
 
 
 def test_the_points_of_a_block_share_their_prompt(points: list[Point]) -> None:
@@ -88,7 +89,7 @@ def test_the_points_of_a_block_share_their_prompt(points: list[Point]) -> None:
 async def test_answers_are_paired_kept_and_not_asked_again(points: list[Point], tmp_path: Path) -> None:
     def answers(request: CompletionRequest) -> Answer:
         context, _, _file = request.key.partition(":")
-        found = next(p for p in points if prompt_of(getattr(p, context), MODEL).prompt == request.prompt)
+        found = next(p for p in points if prompt_of(p.around(context), MODEL).prompt == request.prompt)
         right = context == "full" or found in points[:2]
         return completion((found.rest if right else "nothing\nmore").encode(), len(request.prompt))
 
@@ -102,18 +103,19 @@ async def test_answers_are_paired_kept_and_not_asked_again(points: list[Point], 
             out.write(json.dumps(asdict(verdict)) + "\n")
 
     await ask_all(engine, MODEL, points, verdicts, keep, said.append)
-    assert len(verdicts) == len(engine.requests) == 2 * len(points) and len(said) == 3
+    assert len(verdicts) == len(engine.requests) == 3 * len(points) and len(said) == 3
     figures = report(verdicts, 1)
     assert figures["points"] == 10 and figures["full"]["exact_match"] == 1.0 and figures["slim"]["exact_match"] == 0.2
-    assert figures["only_full_exact"] == 8 and figures["only_slim_exact"] == 0
+    against = figures["slim_against_full"]
+    assert against["only_full_exact"] == 8 and against["only_slim_exact"] == 0
     assert figures["slim_minus_full"]["exact_match"]["estimate"] == -0.8 and figures["slim_minus_full"]["worse_beyond_error"]
-    assert 0 < figures["prompt_tokens_ratio"] < 1
+    assert 0 < against["prompt_tokens_ratio"] <= figures["fleshed_against_full"]["prompt_tokens_ratio"] < 1
     with saved.open("a") as out:
         out.write('{"key": "cut o')
     again = load_verdicts(saved)
     assert again == verdicts
     await ask_all(engine, MODEL, points, again, keep, said.append)
-    assert len(engine.requests) == 2 * len(points) and report(again, 1) == figures
+    assert len(engine.requests) == 3 * len(points) and report(again, 1) == figures
 
 
 def test_the_whole_run_through_an_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -128,7 +130,7 @@ def test_the_whole_run_through_an_engine(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert figures["model"] == "a.gguf" and figures["points"] == 2 and figures["languages"] == ["python"]
     assert 0 < figures["slim"]["prompt_tokens_p50"] < figures["full"]["prompt_tokens_p50"] and len(said) == 2
     second = [one for one in load_verdicts(saved) if not one.first]
-    assert len(second) == 2 and all(one.evaluated < one.tokens / 2 for one in second)  # the rest was found in its slot
+    assert len(second) == 3 and all(one.evaluated < one.tokens / 2 for one in second)  # the rest was found in its slot
     monkeypatch.setattr(module, "ask", lambda *_: pytest.fail("asked again"))
     again = module.run(tmp_path / "a.gguf", [("queue.py", grammar, text)], said.append, count=2, save=saved)
     assert again == figures
@@ -138,10 +140,10 @@ def test_no_difference_is_not_worse() -> None:
     same = [
         Verdict(f"f{n}", f"f{n}", "python", context, "x", "x", n % 2 == 0, 1.0, 10, 10, 5.0, True)
         for n in range(6)
-        for context in ("full", "slim")
+        for context in module.CONTEXTS
     ]
     figures = report(same, 1)
-    assert not figures["slim_minus_full"]["worse_beyond_error"] and figures["prefill_saved_measured"] == 0.0
+    assert not figures["slim_minus_full"]["worse_beyond_error"] and figures["fleshed_against_full"]["prefill_saved_measured"] == 0.0
     assert report([], 1)["points"] == 0
 
 
