@@ -9,7 +9,8 @@ from itertools import repeat
 import pytest
 
 from lsp_complete.engine.api import Candidate
-from lsp_complete.measure import bench_load, bench_load_commands
+from lsp_complete.errors import EngineUnavailable
+from lsp_complete.measure import bench_load, bench_load_commands, bench_load_typists
 from lsp_complete.measure.bench_exact import NEAR_TIE, Tally, compare
 from lsp_complete.measure.bench_load_bars import LOAD, SOAK, verdicts
 from lsp_complete.measure.bench_load_engine import Prompts
@@ -173,6 +174,18 @@ async def test_windows_of_a_household_share_its_places_and_one_may_die(fake_opti
         await two.client.process.wait()
         assert await one.client.execute("environment")
     assert one.client.process_ended()
+
+
+async def test_figures_that_must_be_had_are_asked_for_again_and_their_lack_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[dict[str, object]] = [{}, {}, {"counters": {}}]
+
+    async def figures_now(home: object) -> dict[str, object]:
+        return answers.pop(0) if answers else {}
+
+    monkeypatch.setattr(bench_load_typists, "engine_figures", figures_now)
+    assert await bench_load_typists.sure_figures(None) == {"counters": {}}  # type: ignore[arg-type]
+    with pytest.raises(EngineUnavailable, match="did not tell"):
+        await bench_load_typists.sure_figures(None)  # type: ignore[arg-type]
 
 
 def test_kills_are_planned_by_the_seed() -> None:
