@@ -12,6 +12,7 @@ Rules:
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -101,7 +102,8 @@ def runtime_candidates() -> list[Path]:
     session = os.environ.get("XDG_RUNTIME_DIR")
     if session and Path(session).is_absolute() and Path(session).is_dir():
         found.append(Path(session) / APP)
-    found.append(Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}")
+    with contextlib.suppress(OSError):  # on a full disk there is no usable temporary directory
+        found.append(Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}")
     found.append(Path(platformdirs.user_cache_dir(APP)) / "run")
     return found
 

@@ -201,8 +201,9 @@ class Recorder:
             return
         error = done.exception()
         if error is not None:
-            known = isinstance(error, LspCompleteError)
-            logger.warning("recording ends: %s", error if known else type(error).__name__)
+            system = error.strerror if isinstance(error, OSError) else None
+            known = error if isinstance(error, LspCompleteError) else system
+            logger.warning("recording ends: %s", known or type(error).__name__)
             self._settings = self._settings.model_copy(update={"enabled": False})
             self._waiting.clear()
         elif (

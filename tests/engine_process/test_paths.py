@@ -82,6 +82,18 @@ def test_candidates_begin_with_the_session_directory(monkeypatch: pytest.MonkeyP
     assert all(p.is_absolute() for p in paths.runtime_candidates())
 
 
+def test_a_full_disk_leaves_the_session_directory(monkeypatch: pytest.MonkeyPatch, run_dir: Path) -> None:
+    """Python tries a temporary directory by writing to it, and raises if it finds none."""
+
+    def none_usable() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(run_dir))
+    monkeypatch.setattr(paths.tempfile, "gettempdir", none_usable)
+    assert paths.runtime_candidates()[0] == run_dir / "lsp-complete"
+    assert len(paths.runtime_candidates()) == 2
+
+
 def test_name_tells_engines_apart(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = run_dir / "m.gguf"
     model.write_bytes(b"1")
