@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LspCompleteError
 from ..measure import kept
 from ..measure.recording import SUFFIX, read
-from . import dashboard_page
+from . import dashboard_charts, dashboard_page
 from .dashboard_judged import comparison_page, comparisons_list, recording_page, recordings_list
 from .http_wire import BadRequest, read_request, response
 from .stats import gather, plain_engine
@@ -110,7 +110,7 @@ class Dashboard:
         self._recordings, self._comparisons = recordings, comparisons
         self._servers: Sequence[dict[str, Any]] = ()
         self._engines: Sequence[dict[str, Any]] = ()
-        self._history: dict[int, deque[dashboard_page.Point]] = {}
+        self._history: dict[int, deque[dashboard_charts.Point]] = {}
 
     async def serve(self, port: int, ready: Callable[[str], None]) -> None:
         """Serve until cancelled. Raises OSError if the port cannot be used."""
@@ -132,7 +132,7 @@ class Dashboard:
             stages = (server.get("server", {}).get("all") or {}).get("ms") or {}
             if "total" in stages:
                 points = self._history.setdefault(pid, deque(maxlen=KEEP))
-                parts = tuple(float(stages[name]["p50"]) for name in dashboard_page.SHOWN)
+                parts = tuple(float(stages[name]["p50"]) for name in dashboard_charts.SHOWN)
                 points.append((now, float(stages["total"]["p50"]), float(stages["total"]["p95"]), parts))
         for pid in set(self._history) - seen:
             del self._history[pid]
@@ -154,7 +154,7 @@ class Dashboard:
             writer.close()
 
     def answer(
-        self, method: str, path: str, host: str, history: Mapping[int, Sequence[dashboard_page.Point]]
+        self, method: str, path: str, host: str, history: Mapping[int, Sequence[dashboard_charts.Point]]
     ) -> bytes:
         """One answer. history: by server, times by the clock."""
         token, _, rest = path.removeprefix("/").partition("/")

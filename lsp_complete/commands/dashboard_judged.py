@@ -58,7 +58,7 @@ def recording_page(name: str, figures: Mapping[str, Any]) -> str:
     """One recording in figures."""
     rows = [[key.replace("_ms", ", ms").replace("p50", "P50").replace("p95", "P95"), _plain(value)] for key, value in figures.items() if key != "outcomes"]
     outcomes = [[word, str(count)] for word, count in figures.get("outcomes", {}).items()]
-    body = f"<h1>Recording {escape(name)}</h1>{_back()}{grid(['', ''], rows)}<h2>How requests ended</h2>{grid(['outcome', 'requests'], outcomes)}"
+    body = f"<h1>Recording {escape(name)}</h1>{_back()}{grid((), rows)}<h2>How requests ended</h2>{grid(['outcome', 'requests'], outcomes)}"
     return frame(f"Recording {name}", body)
 
 
@@ -72,7 +72,7 @@ def comparison_page(entry: Mapping[str, Any]) -> str:
     figures = [result["wall"], *result.get("stages", ()), *result.get("quality", ())]
     rows = "".join(_figure(figure) for figure in figures if figure.get("pairs"))
     head = "".join(f"<th>{escape(cell)}</th>" for cell in ("mean", *names, "difference", "interval", "", "", "points"))
-    quantiles = [[q, *(f"{value:.1f}" for value in pair)] for q, pair in result.get("wall_quantiles", {}).items()]
+    quantiles = [[q.upper(), *(f"{value:.1f}" for value in pair)] for q, pair in result.get("wall_quantiles", {}).items()]
     models = " → ".join(str(model) for model in entry.get("models", ()))
     body = (
         f"<h1>{escape(_names(entry))}</h1>{_back()}<p>{escape(_when(entry))}, {escape(models)}. <strong>{escape(str(entry.get('summary', '')))}.</strong> "
@@ -86,10 +86,14 @@ def _figure(figure: Mapping[str, Any]) -> str:
     d = figure["difference"]
     verdict = str(figure.get("verdict", ""))
     cells = (
-        str(figure["name"]), f"{figure['first']:.4g}", f"{figure['second']:.4g}", f"{d['estimate']:+.4g}", f"{d['low']:+.4g} … {d['high']:+.4g}",
+        str(figure["name"]), f"{figure['first']:.4g}", f"{figure['second']:.4g}", _signed(d["estimate"]), f"{_signed(d['low'])} … {_signed(d['high'])}",
     )  # fmt: skip
     row = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
     return f'<tr>{row}<td>{_interval(d)}</td><td class="{escape(verdict)}">{escape(verdict)}</td><td>{int(figure["pairs"])}</td></tr>'
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g}" if value else "0"
 
 
 def _interval(d: Mapping[str, float]) -> str:

@@ -41,6 +41,8 @@ class StopRules:
     that has become so unlikely is not worth the decoding.
     no_blank: the text does not begin with a line end: the most probable token that begins otherwise is taken, its
     log-probability being what it is with line ends allowed.
+    forced_only: stop ("forced") once the forced bytes are there. The product of the masses then is the probability of these bytes, the
+    model having written them in its own most probable pieces.
     """
 
     mode: str = "line"
@@ -51,6 +53,7 @@ class StopRules:
     strings: tuple[str, ...] = ()
     min_sum: float = 0.0
     no_blank: bool = False
+    forced_only: bool = False
 
     def __post_init__(self) -> None:
         if self.min_sum > 0.0:
@@ -100,7 +103,7 @@ class Candidate:
     healed ones included. A log-probability is natural-log, within the allowed set where a token was
     constrained; masses holds that set's total probability (1.0 where unconstrained).
     offsets: for token i, how many bytes of `text` exist once it is consumed (0 while still inside `forced`).
-    stop: "eog" | "line" | "indent" | "suffix" | "repeat" | "string" | "lines" | "tokens" | "time" | "unsure".
+    stop: "eog" | "line" | "indent" | "suffix" | "repeat" | "string" | "lines" | "tokens" | "time" | "unsure" | "forced".
     """
 
     text: bytes

@@ -40,6 +40,7 @@ class Branch:
     done: bool = False
     min_sum: float = 0.0
     sum: float = 0.0
+    forced_only: bool = False
 
     def finish(self, reason: str) -> None:
         """No more tokens. A reason found by the stop rules stays."""
@@ -61,6 +62,8 @@ class Branch:
         self.pending = [choice.token]
         if stopped:
             self.done = True
+        elif self.forced_only and not self.owed:
+            self.finish("forced")
         elif len(self.tokens) >= max_tokens:
             self.finish("tokens")
         elif self.min_sum and self._unsure(choice.logprob):

@@ -48,7 +48,8 @@ def check_request(request: CompletionRequest, vocab_size: int, context: int) -> 
 def new_branch(job: Job, seq: int, at: int, pending: list[int], owed: bytes, number: int) -> Branch:
     """Branch `number` of a job, with its own random source."""
     rng = random.Random(job.request.seed * 64 + number)  # noqa: S311 - sampling, not secrets
-    return Branch(seq, at, pending, owed, Stopper(job.request.stop), rng, min_sum=job.request.stop.min_sum)
+    rules = job.request.stop
+    return Branch(seq, at, pending, owed, Stopper(rules), rng, min_sum=rules.min_sum, forced_only=rules.forced_only)
 
 
 def missing(state: State, job: Job) -> int | None:

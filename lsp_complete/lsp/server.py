@@ -33,7 +33,7 @@ from ..service.publish import Publisher
 from ..service.startup import open_engine, open_index_cache, open_reference
 from ..text.document import Document, to_offset
 from ..text.positions import Encoding, negotiate
-from . import convert, dynamic, notebooks, surface, trace, workspace
+from . import convert, dynamic, likelihood, notebooks, surface, trace, workspace
 from .logs import configure_logging, log_to_stderr, report_loop_trouble
 from .protocol import Protocol, at_dispatch, silence_pygls
 from .watch import watch_parent
@@ -136,6 +136,11 @@ class CompletionServer(LanguageServer):
             selected = info.text
         return Query(document, offset, received, trigger, selected, selected_start, menu)
 
+    def place_and_text(self, params: Any) -> tuple[str, int, str]:
+        """(uri, offset, text) of a message of ours; offset −1 or text "" if it has none."""
+        text = _get(params, "text")
+        return *_place(self, params), text if isinstance(text, str) else ""
+
     async def answer(self, query: Query, request_id: Any) -> Answer:
         """Ask the service; send the stage record to clients that want it."""
         answer = await self.service.answer(query)
@@ -166,6 +171,7 @@ def create_server() -> CompletionServer:
     workspace.register(server)
     notebooks.register(server)
     trace.register(server)
+    likelihood.register(server)
     return server
 
 

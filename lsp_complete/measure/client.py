@@ -169,6 +169,12 @@ class LspClient:
         }
         return self._connection.call("textDocument/inlineCompletion", params)
 
+    async def likelihood(self, uri: str, cursor: Position, text: str, limit_s: float = 120) -> Mapping[str, Any] | None:
+        """How likely the server's model finds `text` at the cursor: {"logprob", "bytes", "tokens"}; None if it cannot tell. Raises as `request`."""
+        params = {"textDocument": {"uri": uri}, "position": cursor.as_lsp(), "text": text}
+        found = await self.request("lsp-complete/likelihood", params, limit_s)
+        return found if isinstance(found, Mapping) else None
+
     def cancel(self, call: Call) -> None:
         """Cancel a request under way; its answer still comes."""
         self.notify("$/cancelRequest", {"id": call.id})

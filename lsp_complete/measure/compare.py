@@ -74,8 +74,14 @@ def paired(
         groups[label].append(pair)
     members = list(groups.values())
     values = []
-    for _ in range(resamples):
-        drawn = [pair for group in rng.choices(members, k=len(members)) for pair in group]
-        values.append(statistic(drawn))
+    if statistic is mean_difference:  # sums of the groups do
+        sums = [(sum(a - b for a, b in group), len(group)) for group in members]
+        for _ in range(resamples):
+            chosen = rng.choices(sums, k=len(sums))
+            values.append(sum(total for total, _ in chosen) / sum(count for _, count in chosen))
+    else:
+        for _ in range(resamples):
+            drawn = [pair for group in rng.choices(members, k=len(members)) for pair in group]
+            values.append(statistic(drawn))
     tail = (1 - confidence) / 2
     return Interval(statistic(pairs), percentile(values, tail), percentile(values, 1 - tail))

@@ -106,7 +106,7 @@ def _run(args: argparse.Namespace) -> int:
     if len(recordings) < len(args.recordings):
         raise ValueError("Two recordings have the same file name; rename one.")
     options = ReplayOptions(nested(args.set), args.model, args.rhythm, args.limit)
-    about = run(recordings, options, args.out)
+    about = run(recordings, options, args.out, lambda text: print(text, file=sys.stderr, flush=True))
     if args.json:
         print(json.dumps(about, indent=2, ensure_ascii=False))
     else:
@@ -139,7 +139,7 @@ def _compare(args: argparse.Namespace) -> int:
     from .replay_compare import compare
     from .replay_gate import word_of
     from .replay_report import page
-    from .replay_run import load_run
+    from .replay_store import load_run
 
     (first, first_rows), (second, second_rows) = load_run(args.first), load_run(args.second)
     result = compare(first_rows, second_rows, seed=args.seed)
@@ -185,7 +185,7 @@ def _add_review(commands: Any) -> None:
 
 def _review(args: argparse.Namespace) -> int:
     from .replay_review import review
-    from .replay_run import load_run
+    from .replay_store import load_run
 
     _, rows = load_run(args.folder)
     counts = review(args.folder, rows, args.count, args.seed, input, print)

@@ -28,6 +28,7 @@ HIGHER_IS_BETTER: Mapping[str, bool] = {
     "exact": True,
     "similarity": True,
     "kept": True,
+    "surprise": False,
     "types": True,
     "brackets": False,
     "errors": False,
@@ -102,7 +103,7 @@ class Comparison:
         return {**plain, "faster": self.faster, "quality_down": list(self.quality_down), "same": self.same}
 
 
-def compare(first: Sequence[Row], second: Sequence[Row], seed: int = 1, resamples: int = 1000) -> Comparison:
+def compare(first: Sequence[Row], second: Sequence[Row], seed: int = 1, resamples: int = 4000) -> Comparison:
     """Compare two runs' points. Raises ValueError if they share none that were answered."""
     there = {_key(row): row for row in second}
     both = [(row, there[_key(row)]) for row in first if _key(row) in there]
@@ -111,7 +112,8 @@ def compare(first: Sequence[Row], second: Sequence[Row], seed: int = 1, resample
         raise ValueError("The two runs share no point that both answered; replay the same recordings.")
     everything = {_key(row) for row in first} | set(there)
     rng = random.Random(seed)  # noqa: S311 (resampling)
-    quality_confidence = 1 - (1 - CONFIDENCE) / len(HIGHER_IS_BETTER)
+    seen = [name for name in HIGHER_IS_BETTER if any(None not in (a["judged"].get(name), b["judged"].get(name)) for a, b in pairs)]
+    quality_confidence = 1 - (1 - CONFIDENCE) / max(1, len(seen))
 
     def figure(name: str, values: list[tuple[Any, Any]], higher: bool, confidence: float) -> Figure:
         kept = [

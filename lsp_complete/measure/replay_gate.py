@@ -4,6 +4,9 @@ Strategy: every point is asked afresh, with the full prompt, nothing held back a
 behind servers of their own and take turns (`replay_run.replay_sides`); then the runs are compared (`replay_compare`). With
 a control the first side runs twice: two identical runs must come out as the same, which shows that the corpus and the machine can be judged by.
 
+The sharpest figure is `surprise`: how many bits the model needs for what the user finally wrote at the place. It is asked of the model itself, so it tells
+files apart whose suggestions are the same text at nearly every place.
+
 The checks, after the article ("judge by behaviour on replayed requests, not perplexity"): *text* (what the user finally had), *types* (the
 types named, names and syntax that nobody knows), *brackets*, *naming* (safe habits such as `result`, repeats). A check fails where one of its figures is worse.
 
@@ -17,9 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .recording import Recording, RecordingError, private_folder
+from .recording import Recording, private_folder
 from .replay_compare import Comparison, compare
-from .replay_run import RUN, ReplayOptions, keep, replay_sides
+from .replay_run import ReplayOptions, ended, replay_sides, started
 from .session import run_to_end
 
 SETTINGS: Mapping[str, Any] = {
@@ -29,7 +32,7 @@ SETTINGS: Mapping[str, Any] = {
     "index": {"enabled": False},
 }
 CHECKS: Mapping[str, tuple[str, ...]] = {
-    "text": ("exact", "similarity", "kept"),
+    "text": ("exact", "similarity", "kept", "surprise"),
     "types": ("types", "unknown", "errors"),
     "brackets": ("brackets",),
     "naming": ("safe", "repeated"),
@@ -83,19 +86,17 @@ def run(
     recordings: Mapping[str, Recording], first: Side, second: Side, base: ReplayOptions, out: Path, *,
     control: bool, seed: int, say: Callable[[str], None],
 ) -> dict[str, Verdict]:  # fmt: skip
-    """Replay all sides and keep their runs in folders of `out`. The verdicts: "second", and "control" if asked for.
+    """Replay all sides, or what is left of them, and keep their runs in folders of `out`. The verdicts: "second", and "control" if asked for.
 
     Raises LspCompleteError, OSError, ValueError (nothing was answered by both).
     """
     sides = {FIRST: first, SECOND: second, **({CONTROL: first} if control else {})}
-    for name in sides:
-        if (out / name / RUN).exists():
-            raise RecordingError(f"{out / name}: holds a run already; choose another folder.")
     private_folder(out)
-    options = {name: options_of(side, base) for name, side in sides.items()}
-    results = run_to_end(replay_sides(recordings, list(options.values()), say))
+    options = {name: replace(options_of(side, base), likelihood=True) for name, side in sides.items()}
+    parts = {name: started(recordings, chosen, out / name) for name, chosen in options.items()}
+    run_to_end(replay_sides(recordings, list(options.values()), list(parts.values()), say))
     rows = {}
-    for (name, chosen), (found, model) in zip(options.items(), results, strict=True):
-        keep(recordings, chosen, private_folder(out / name), found, model)
-        rows[name] = found
+    for name, part in parts.items():
+        ended(part, recordings, options[name])
+        rows[name] = [row for title in recordings for row in part.rows[title]]
     return {name: judge(compare(rows[FIRST], rows[name], seed=seed)) for name in sides if name != FIRST}

@@ -112,7 +112,7 @@ def _gate(args: argparse.Namespace) -> int:
 def _keep(args: argparse.Namespace, verdicts: Mapping[str, Verdict]) -> None:
     """Leave the comparisons where the dashboard shows them."""
     from . import kept
-    from .replay_run import load_run
+    from .replay_store import load_run
 
     models = {name: str(load_run(args.out / name)[0].get("model", "")) for name in ("first", *verdicts)}
     title = args.out.resolve().name
@@ -123,7 +123,7 @@ def _keep(args: argparse.Namespace, verdicts: Mapping[str, Verdict]) -> None:
 
 def _report(args: argparse.Namespace, verdicts: Mapping[str, Verdict]) -> None:
     from .replay_report import page
-    from .replay_run import load_run
+    from .replay_store import load_run
 
     sides = [(about | {"rows": rows}) for about, rows in (load_run(args.out / name) for name in ("first", "second"))]
     names = (sides[0]["model"], sides[1]["model"]) if sides[0]["model"] != sides[1]["model"] else ("first", "second")

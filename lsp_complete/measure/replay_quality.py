@@ -36,7 +36,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 @dataclass(frozen=True, slots=True)
 class Judged:
     """exact: 0 or 1; similarity, kept, types, repeated, safe: 0–1; brackets, errors, unknown: counts (0 is best). types: of the type
-    names in the line's rest, suggested or finally there, the share that is in both."""
+    names in the line's rest, suggested or finally there, the share that is in both. surprise: bits per byte that the model, not the suggestion,
+    needs for what is finally on the line."""
 
     exact: float
     similarity: float
@@ -47,6 +48,7 @@ class Judged:
     repeated: float | None = None
     safe: float | None = None
     types: float | None = None
+    surprise: float | None = None
     names: tuple[str, ...] = ()
 
 

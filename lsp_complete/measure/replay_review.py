@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .replay_run import GRADES
+from .replay_store import GRADES
 
 GRADE_WORDS: Mapping[str, str] = {
     "1": "wrong",

@@ -1,31 +1,30 @@
-"""Replaying recordings through the real server, and the folder that a run leaves.
+"""Replaying recordings through the real server.
 
 Strategy: one private server for all recordings; each gets a folder of its own with the files as they were when opened. The
-events go out as an editor sends them. Answers are judged when all is over, so that judging costs no measured time.
+events go out as an editor sends them. Answers are judged when their recording is over, so that judging costs no measured time, and kept then
+(`replay_store`), so that a run that is stopped goes on with the next recording.
 
 Rules:
 - As fast as possible: every request is waited for. Real rhythm: events go out at their times (pauses of at most
   MAX_PAUSE_S) and requests overtake each other as they did.
-- A run's folder holds `run.json` (what ran), `points.jsonl` (one line a request) and `grades.jsonl` (what a person said).
-  It holds source code, so it is private like a recording.
+- How likely the model finds what was finally written is asked behind the answer, outside of its time, and only where nothing stands right
+  of the cursor on its line: what stands there is in the prompt as what follows, not as what is to be written.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
+import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from time import perf_counter
 from typing import Any
 
 from .client import AUTOMATIC, INVOKED, Answer, LspClient
-from .edits import offset_at, split_lines
-from .envelope import envelope
+from .edits import body, offset_at, split_lines
 from .import_vscode import read as read_vscode
 from .recording import (
     Changed,
@@ -35,22 +34,22 @@ from .recording import (
     Recording,
     RecordingError,
     Texts,
-    private_folder,
 )
 from .recording import read as read_own
 from .replay_points import Point, lsp_edits, points, position_at
 from .replay_quality import judge
+from .replay_store import Part, begin, finish, tag_of
 from .session import SERVER, Session, SessionOptions, model_name, run_to_end, session, warm_up
 
 MAX_PAUSE_S = 3.0
 LIMIT_S = 120.0
 CONTEXT_LINES = 15
-RUN, POINTS, GRADES = "run.json", "points.jsonl", "grades.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """limit: points asked at most in all (0: no limit); later points are typed, not asked."""
+    """limit: points asked at most in all (0: no limit); later points are typed, not asked. likelihood: also ask how likely the model finds
+    what was finally written there (not in rhythm)."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
@@ -58,6 +57,7 @@ class ReplayOptions:
     limit: int = 0
     command: tuple[str, ...] = SERVER
     variables: Mapping[str, str] = field(default_factory=dict)
+    likelihood: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,10 @@ class _Asked:
     opened: Opened
     text: str
     answer: asyncio.Task[Answer]
+    likelihood: Mapping[str, Any] | None = None
+
+
+Say = Callable[[str], None]
 
 
 def read_any(path: Path) -> Recording:
@@ -81,50 +85,35 @@ def read_any(path: Path) -> Recording:
     return recording
 
 
-def run(recordings: Mapping[str, Recording], options: ReplayOptions, out: Path) -> dict[str, Any]:
-    """Replay all and write the run's folder; gives `run.json`'s content. Raises LspCompleteError, OSError."""
-    if (out / RUN).exists():
-        raise RecordingError(f"{out}: holds a run already; choose another folder.")
-    private_folder(out)
-    ((rows, model),) = run_to_end(replay_sides(recordings, [options]))
-    return keep(recordings, options, out, rows, model)
+def run(recordings: Mapping[str, Recording], options: ReplayOptions, out: Path, say: Say = lambda text: None) -> dict[str, Any]:
+    """Replay all, or what is left of it, and write the run's folder; gives `run.json`'s content. Raises LspCompleteError, OSError."""
+    part = started(recordings, options, out)
+    run_to_end(replay_sides(recordings, [options], [part], say))
+    return ended(part, recordings, options)
 
 
-def keep(
-    recordings: Mapping[str, Recording], options: ReplayOptions, out: Path, rows: Sequence[Mapping[str, Any]], model: str
-) -> dict[str, Any]:
-    """Write a run's folder (it exists and is private); gives `run.json`'s content."""
-    result = {
-        "recordings": sorted(recordings),
-        "rhythm": options.rhythm,
-        "points": len(rows),
-        "shown": sum(bool(row["text"]) for row in rows),
-    }
-    wrapped = envelope(
-        "replay", result, model=model or options.model or "auto", settings=options.settings, seed=0
-    )
-    _write(out / POINTS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    _write(out / RUN, json.dumps(wrapped, indent=2, ensure_ascii=False) + "\n")
-    return wrapped
+def started(recordings: Mapping[str, Recording], options: ReplayOptions, out: Path) -> Part:
+    """The run in a folder, new or begun before. Raises RecordingError, OSError."""
+    file = Path(options.model)
+    stat = file.stat() if options.model and file.is_file() else None
+    return begin(out, tag_of(recordings, {**asdict(options), "file": (stat.st_size, stat.st_mtime_ns) if stat else None}))
 
 
-def _write(path: Path, text: str) -> None:
-    with os.fdopen(
-        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-    ) as file:
-        file.write(text)
+def ended(part: Part, recordings: Mapping[str, Recording], options: ReplayOptions) -> dict[str, Any]:
+    """All recordings are through: `run.json`'s content."""
+    return finish(part, recordings, {"rhythm": options.rhythm}, options.settings)
 
 
 async def replay_sides(
-    recordings: Mapping[str, Recording], sides: Sequence[ReplayOptions], say: Callable[[str], None] = lambda text: None
-) -> list[tuple[list[dict[str, Any]], str]]:
-    """The points and the model's file name of each side. Each has a server of its own; they take turns recording by recording, in an
+    recordings: Mapping[str, Recording], sides: Sequence[ReplayOptions], parts: Sequence[Part], say: Say = lambda text: None
+) -> None:
+    """Replay what is left of each side into its part. Each has a server of its own; they take turns recording by recording, in an
     order that alternates, so that a change of the machine's speed meets all of them."""
-    asked: list[list[_Asked]] = [[] for _ in sides]
-    models = []
+    if all(title in part.rows for title in recordings for part in parts):
+        return
     with tempfile.TemporaryDirectory(prefix="lspc-replay-") as name:
         async with AsyncExitStack() as stack:
-            running = []
+            running, models = [], []
             for number, options in enumerate(sides):
                 root = Path(name) / str(number)
                 root.mkdir()
@@ -134,12 +123,17 @@ async def replay_sides(
                 models.append(await model_name(running[-1]))
             for turn, (title, recording) in enumerate(recordings.items()):
                 for number in sorted(range(len(sides)), reverse=bool(turn % 2)):
-                    folder = Path(name) / str(number) / str(turn)
-                    folder.mkdir()
-                    await _play(running[number], folder, title, recording, sides[number], asked[number])
-                    say(f"{title} ({turn + 1}/{len(recordings)}), side {number + 1}/{len(sides)}: {len(asked[number])} points so far")
-            rows = [[_row(each, await each.answer) for each in side] for side in asked]
-    return list(zip(rows, models, strict=True))
+                    part = parts[number]
+                    if title not in part.rows:
+                        folder = Path(name) / str(number) / str(turn)
+                        folder.mkdir()
+                        asked = await _play(running[number], folder, title, recording, sides[number], _count(part))
+                        part.add(title, [_row(each, await each.answer) for each in asked], models[number])
+                    say(f"{title} ({turn + 1}/{len(recordings)}), side {number + 1}/{len(sides)}: {_count(part)} points so far")
+
+
+def _count(part: Part) -> int:
+    return sum(map(len, part.rows.values()))
 
 
 async def _play(
@@ -148,19 +142,20 @@ async def _play(
     title: str,
     recording: Recording,
     options: ReplayOptions,
-    asked: list[_Asked],
-) -> None:
-    client, state = running.client, Texts()
+    before: int,
+) -> list[_Asked]:
+    """before: how many points the recordings before this one had."""
+    client, state, asked = running.client, Texts(), list[_Asked]()
     uris: dict[int, str] = {}
     here: dict[int, list[Point]] = {}
-    left = max(0, options.limit - len(asked))
+    left = max(0, options.limit - before)
     for point in points(recording, left) if left or not options.limit else ():
         here.setdefault(point.event, []).append(point)
-    clock, before = perf_counter(), 0.0
+    clock, last = perf_counter(), 0.0
     for index, event in enumerate(recording.events):
         if options.rhythm:
-            clock += min(MAX_PAUSE_S, (event.at_ms - before) / 1000)
-            before = event.at_ms
+            clock += min(MAX_PAUSE_S, (event.at_ms - last) / 1000)
+            last = event.at_ms
             await asyncio.sleep(max(0.0, clock - perf_counter()))
         if isinstance(event, Changed) and event.doc in uris:
             client.change(uris[event.doc], lsp_edits(state.text[event.doc], event.edits))
@@ -173,11 +168,12 @@ async def _play(
             client.close(uris.pop(event.doc))
         for point in here.get(index, ()):
             if point.doc in uris:
-                await _ask(client, uris[point.doc], title, point, state, options.rhythm, asked)
+                asked.append(await _ask(client, uris[point.doc], title, point, state, options))
     if options.rhythm:
         await asyncio.gather(*(each.answer for each in asked))
     for uri in uris.values():
         client.close(uri)
+    return asked
 
 
 def place_of(root: Path, path: str) -> Path:
@@ -198,16 +194,28 @@ def _open(client: LspClient, root: Path, event: Opened) -> str:
     return path.as_uri()
 
 
-async def _ask(
-    client: LspClient, uri: str, title: str, point: Point, state: Texts, rhythm: bool, asked: list[_Asked]
-) -> None:
+async def _ask(client: LspClient, uri: str, title: str, point: Point, state: Texts, options: ReplayOptions) -> _Asked:
     text = state.text[point.doc]
     cursor = position_at(text, point.offset)
     call = client.ask(uri, cursor, INVOKED if point.trigger == "explicit" else AUTOMATIC)
     task = asyncio.get_running_loop().create_task(client.answer(call, cursor, LIMIT_S))
-    asked.append(_Asked(title, point, state.opened[point.doc], text, task))
-    if not rhythm:
-        await asyncio.wait([task])
+    made = _Asked(title, point, state.opened[point.doc], text, task)
+    if options.rhythm:
+        return made
+    await asyncio.wait([task])
+    wanted = wanted_line(point, text) if options.likelihood else ""
+    return replace(made, likelihood=await client.likelihood(uri, cursor, wanted, LIMIT_S)) if wanted else made
+
+
+def wanted_line(point: Point, text: str) -> str:
+    """What was finally written on the cursor's line from there on, its line end included; "" where something stands there already."""
+    here = body(split_lines(text[point.offset :])[0]) if text[point.offset :] else ""
+    return "" if here.strip() or not point.rest else split_lines(point.rest)[0]
+
+
+def surprise(found: Mapping[str, Any] | None) -> float | None:
+    """Bits per byte: 0 for what the model was certain of."""
+    return -found["logprob"] / math.log(2) / found["bytes"] if found and found.get("bytes") else None
 
 
 def _row(each: _Asked, answer: Answer) -> dict[str, Any]:
@@ -229,25 +237,6 @@ def _row(each: _Asked, answer: Answer) -> dict[str, Any]:
         "before": "\n".join(head[-CONTEXT_LINES:]),
         "after": "\n".join(tail[: CONTEXT_LINES // 2]),
         "wanted": point.line,
-        "judged": asdict(judge(point, text, each.opened.language_id, first)),
+        "judged": asdict(replace(judge(point, text, each.opened.language_id, first), surprise=surprise(each.likelihood))),
     }
 
-
-def load_run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """`run.json` and the points of a run. Raises RecordingError, OSError."""
-    try:
-        about = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        lines = (folder / POINTS).read_text(encoding="utf-8").split("\n")
-        rows = [json.loads(line) for line in lines if line]
-        for row in rows:
-            _check(row)
-    except (ValueError, KeyError, TypeError):
-        raise RecordingError(f"{folder}: not the folder of a replay run.") from None
-    return about, rows
-
-
-def _check(row: Mapping[str, Any]) -> None:
-    texts: Sequence[str] = ("recording", "path", "language_id", "place", "outcome", "text", "before", "after")
-    if not all(isinstance(row[name], str) for name in texts) or not isinstance(row["judged"]["exact"], float):
-        raise TypeError
-    float(row["wall_ms"]), int(row["point"]), dict(row["stages"])

@@ -210,6 +210,11 @@ class Completer:
         whole = answer.stages.outcome != "superseded" and generation.task.result().candidates[0].stop != "time"
         return "" if whole else None
 
+    def planned(self, query: Query, state: OpenDocument, settings: Settings) -> Planned:
+        """The prompt that a request at this place would have."""
+        nobody: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        return self._plan(Attempt(query, state, settings, StageRecord(request=0), nobody), small=False)
+
     async def _joined(self, attempt: Attempt, generation: Generation, typed: str) -> Answer | None:
         """The answer from work in flight; None once it contradicts the typing, or ends without an answer for it."""
         began = self._clock()

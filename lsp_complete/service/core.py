@@ -34,6 +34,7 @@ from .completing import Attempt, Completer
 from .context_join import ContextJoin
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
 from .judging import Judging
+from .likelihood import Likelihood, likelihood
 from .lookups import Lookups
 from .notebooks import CellFramer, Notebooks
 from .outcomes import Outcomes
@@ -317,6 +318,17 @@ class Service:
             self.context.answered(self.brain)
             asyncio.get_running_loop().call_soon(self._behind, state)
         return answer
+
+    async def likelihood(self, query: Query, text: str) -> Likelihood | None:
+        """How likely the model finds a text at a place, by the full prompt there; None where no suggestion would be made. Raises what the
+        engine raises."""
+        uri, brain = query.document.uri, self.brain
+        state = self.documents.get(uri)
+        if state is None or self.context.secret(uri) or query.document.buffer.length > MAX_TABLE_CHARS or not brain.ready:
+            return None
+        assert brain.engine is not None and brain.model is not None
+        planned = self._completer.planned(query, state, self.settings)
+        return await likelihood(brain.engine, brain.model, planned, uri, text)
 
     def _look_ahead(self, attempt: Attempt, answer: Answer) -> None:
         """Begin what is done behind an answer, as far as settings and battery allow."""

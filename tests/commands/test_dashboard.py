@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lsp_complete.commands.dashboard import Dashboard
+from lsp_complete.commands.dashboard_charts import RECENT, age, ms, nice, over_time, waterfalls
 from lsp_complete.commands.dashboard_judged import comparisons_list, recordings_list
 from lsp_complete.commands.dashboard_page import metrics, page
 from lsp_complete.commands.stats import plain_engine
@@ -124,6 +125,23 @@ def test_a_page_without_figures(servers: list[dict[str, Any]]) -> None:
     assert "record.enabled" in html and "replay gate" in html
     assert "No engine is running" in html and "http:" not in html and "https:" not in html
     assert metrics(servers, []).endswith("# EOF\n")
+
+
+def test_curves_fill_their_drawing_and_the_scale_holds_them() -> None:
+    parts = (1.0,) * 9
+    drawn = over_time([(ago, 20.0, 90.0, parts) for ago in (63.0, 33.0, 3.0)])
+    assert "63 s ago" in drawn and ">now<" in drawn and "100 ms" in drawn and "50 ms" in drawn
+    (line,) = re.findall(r'stroke="#c05621"[^>]*points="([^"]+)"', drawn)
+    dots = [tuple(map(float, dot.split(","))) for dot in line.split()]
+    assert [x for x, _ in dots] == [58.0, 345.0, 632.0] and {y for _, y in dots} == {23.6}
+    assert over_time([(1.0, 1.0, 1.0, parts)]) == ""
+    assert [nice(value) for value in (0.0, 0.4, 99.0, 101.0, 4_100.0)] == [0.001, 0.4, 100.0, 150.0, 5000.0]
+    assert (age(90), age(600), ms(0.25), ms(9.96), ms(123.4)) == ("90 s ago", "10 min ago", "0.2", "10", "123")
+
+
+def test_only_the_newest_requests_are_drawn() -> None:
+    drawn = waterfalls([{"total_ms": 10.0 + n, "decode_ms": 10.0, "outcome": "<b>"} for n in range(40)])
+    assert drawn.count('class="bar"') == RECENT and "10 ms" in drawn and "<b>" not in drawn and "width:" in drawn
 
 
 def test_kept_comparisons_hold_no_names_of_code_and_the_newest_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

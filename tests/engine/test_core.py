@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ from lsp_complete.engine.backend import Floats, Status
 from lsp_complete.engine.core import Step
 from lsp_complete.engine.state import check_at_rest, integrity
 from lsp_complete.errors import PromptCold, RequestFailed
-from tests.engine.fake_backend import EOG, SIZE, SPECIAL, FakeBackend, encode, scripted_brain
+from tests.engine.fake_backend import EOG, SIZE, SPECIAL, FakeBackend, FakeVocab, encode, scripted_brain
 from tests.engine.harness import Harness, cold
 
 FREE = StopRules("free")
@@ -462,6 +463,19 @@ def test_a_first_line_that_became_unlikely_is_not_decoded_further() -> None:
     assert sum(free.logprobs[:4]) < floor
     c = h.complete(ask(encode(TEXT[:60]), max_tokens=8, stop=StopRules("free", min_sum=floor))).candidates[0]
     assert c.stop == "unsure" and c.tokens == free.tokens[:4]
+
+
+@pytest.mark.parametrize("draft", [(), encode("ret"), encode("return self"), encode("other")])
+def test_a_forced_text_alone_ends_with_it_and_says_how_likely_it_was(draft: tuple[int, ...]) -> None:
+    """The product of the masses is that of what was allowed step by step, however it was verified."""
+    h, forced = Harness(), b"return self"
+    asked = ask(encode(TEXT[:60]), forced=forced, max_tokens=40, stop=StopRules("free", forced_only=True), drafts=(draft,) if draft else ())
+    c = h.complete(asked).candidates[0]
+    plain = Harness().complete(ask(encode(TEXT[:60]), forced=forced, max_tokens=40, stop=StopRules("free"), speculate=False)).candidates[0]
+    assert c.stop == "forced" and b"".join(FakeVocab().piece(t) for t in c.tokens).startswith(forced)
+    n = len(c.tokens)
+    assert n < len(plain.tokens) and c.tokens == plain.tokens[:n] and c.masses == plain.masses[:n]
+    assert 0.0 < math.prod(c.masses) < 1.0
 
 
 class SlowBackend(FakeBackend):

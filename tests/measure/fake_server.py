@@ -1,7 +1,7 @@
 """A tiny LSP server for the benchmark's own tests: it keeps documents exactly and suggests from a crib.
 
 The crib (environment FAKE_CRIB: a JSON list of lines) is what it "knows": where the cursor's line begins like a crib line,
-the rest of that line is suggested. FAKE_REFUSE=N answers the first N requests "unavailable". A document whose
+the rest of that line is suggested, and found likelier than anything else. FAKE_REFUSE=N answers the first N requests "unavailable". A document whose
 text holds SLOW gets no answer until the next message arrives; cancelled requests are answered with -32800.
 """
 
@@ -99,6 +99,13 @@ while (message := read()) is not None:
             waiting.append(message)
         else:
             complete(message)
+    elif method == "lsp-complete/likelihood":
+        params = message["params"]
+        at, text = params["position"], params["text"]
+        line = split_lines(documents[params["textDocument"]["uri"]])[at["line"]]
+        known = line[: column_index(line, at["character"])] + text.rstrip("\r\n") in CRIB
+        found = {"logprob": -len(text) * (0.5 if known else 2.0), "bytes": len(text.encode()), "tokens": 1}
+        send({"id": message["id"], "result": found})
     elif method == "workspace/executeCommand":
         if message["params"]["command"] == "text":
             send({"id": message["id"], "result": documents[message["params"]["arguments"][0]]})

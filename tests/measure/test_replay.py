@@ -32,7 +32,8 @@ from lsp_complete.measure.replay_compare import compare, divergence
 from lsp_complete.measure.replay_points import Point, carried, lsp_edits, points
 from lsp_complete.measure.replay_quality import judge
 from lsp_complete.measure.replay_report import page
-from lsp_complete.measure.replay_run import POINTS, RUN, ReplayOptions, load_run, place_of, read_any, run
+from lsp_complete.measure.replay_run import ReplayOptions, place_of, read_any, run
+from lsp_complete.measure.replay_store import POINTS, RUN, load_run
 from lsp_complete.text.document import Document
 from lsp_complete.text.edits import Change
 from lsp_complete.text.positions import Encoding

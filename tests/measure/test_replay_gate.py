@@ -21,7 +21,8 @@ from lsp_complete.measure.replay_compare import compare
 from lsp_complete.measure.replay_gate import CHECKS, SETTINGS, Side, judge, options_of, word_of
 from lsp_complete.measure.replay_points import points
 from lsp_complete.measure.replay_quality import Judged, type_names
-from lsp_complete.measure.replay_run import ReplayOptions, load_run
+from lsp_complete.measure.replay_run import ReplayOptions
+from lsp_complete.measure.replay_store import PART, load_run
 from lsp_complete.suggest.language import facts_for
 
 from .conftest import Options
@@ -204,8 +205,41 @@ def test_a_worse_model_is_told_and_the_control_is_the_same(gate: None, tmp_path:
     kept = {name: load_run(tmp_path / "o" / name) for name in ("first", "second", "control")}
     assert [row["text"] for row in kept["first"][1]] == [row["text"] for row in kept["control"][1]]
     assert {about["points"] for about, _ in kept.values()} == {27}
+    bits = {name: {row["judged"]["surprise"] for row in kept[name][1]} for name in kept}
+    assert bits["first"] == bits["control"] and min(bits["second"]) > max(bits["first"]) > 0
     with pytest.raises(RecordingError, match="another folder"):
         replay_gate.run({}, good, bad, ReplayOptions(), tmp_path / "o", control=False, seed=1, say=said.append)
+
+
+class Stopped(Exception):
+    """Somebody ends the run."""
+
+
+def test_a_gate_that_was_stopped_goes_on(gate: None, tmp_path: Path) -> None:
+    def stopping(text: str) -> None:
+        said.append(text)
+        if len(said) == 4:
+            raise Stopped
+
+    said: list[str] = []
+    good, bad, base = Side("good"), Side("bad"), ReplayOptions(SETTINGS)
+    with pytest.raises(Stopped):
+        replay_gate.run(recordings(), good, bad, base, tmp_path / "o", control=True, seed=1, say=stopping)
+    begun = {name: (tmp_path / "o" / name / PART) for name in ("first", "second", "control")}
+    lines = {name: path.read_text(encoding="utf-8").splitlines() if path.exists() else [] for name, path in begun.items()}
+    assert sorted(map(len, lines.values())) == [1, 1, 2]
+    begun["second"].write_text(begun["second"].read_text(encoding="utf-8") + '{"tag": "cut', encoding="utf-8")  # killed while writing
+    with pytest.raises(RecordingError, match="beginning of another run"):
+        replay_gate.run(recordings(), good, bad, ReplayOptions(), tmp_path / "o", control=True, seed=1, say=print)
+    verdicts = replay_gate.run(recordings(), good, bad, base, tmp_path / "o", control=True, seed=1, say=said.append)
+    assert len(said) == 4 + 9 and not any(path.exists() for path in begun.values())
+    for name, kept_lines in lines.items():  # what was there was not asked again
+        rows_now = load_run(tmp_path / "o" / name)[1]
+        assert len(rows_now) == 27
+        for line in kept_lines:
+            assert all(row in rows_now for row in json.loads(line)["rows"])
+    whole = replay_gate.run(recordings(), good, bad, base, tmp_path / "p", control=True, seed=1, say=print)
+    assert verdicts["second"].comparison.quality == whole["second"].comparison.quality and verdicts["second"].word == "worse"
 
 
 def test_the_gate_as_a_command(
