@@ -2,7 +2,8 @@
 
 Strategy: `import_git` asks after every character, which is what an editor does and far too much to judge a model by. Here a few lines of
 a few runs of changed lines are typed, and suggestions are asked for at seeded places inside of those lines; all other changes come as
-one edit each. Lines of one run share their prompt, so that a point costs little more than its own decoding.
+one edit each. Lines of one run share their prompt, so that a point costs little more than its own decoding. One place in each line: what a second one
+would tell of a model, the first has mostly told.
 
 Rules:
 - Only whole lines of LINE_MIN to LINE_MAX characters are typed, at least half of them code (no comments, no prose in strings); at most LINES of a
@@ -26,8 +27,8 @@ from .import_git import JUMP_MS, KEY_MS, hunks
 from .recording import Asked, Changed, Closed, Event, Header, Moved, Opened, Recording
 
 LINE_MIN, LINE_MAX = 16, 90
-LINES, PLACES = 3, 3
-REACH = 24
+LINES, PLACES = 9, 1
+REACH = 36
 """Lines of a run that are looked at, from the first one that can be typed."""
 
 Pair = tuple[str, str, str]

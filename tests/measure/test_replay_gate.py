@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,9 @@ from lsp_complete.measure.corpus import Package
 from lsp_complete.measure.recording import Asked, Recording, RecordingError, Texts, final_texts, read
 from lsp_complete.measure.replay_compare import compare
 from lsp_complete.measure.replay_gate import CHECKS, SETTINGS, Side, judge, options_of, word_of
-from lsp_complete.measure.replay_points import points
+from lsp_complete.measure.replay_points import Point, points
 from lsp_complete.measure.replay_quality import Judged, type_names
-from lsp_complete.measure.replay_run import ReplayOptions
+from lsp_complete.measure.replay_run import ReplayOptions, surprise, wanted_line
 from lsp_complete.measure.replay_store import PART, load_run
 from lsp_complete.suggest.language import facts_for
 
@@ -30,6 +32,13 @@ from .test_replay import rows
 
 OLD = "import os\n\n\ndef first(value):\n    return value\n"
 NEW = OLD + "\n\ndef second(value):\n    # a comment that is left out\n    total = first(value) * 2\n    return total + len(os.sep)\n"
+
+
+@pytest.fixture(autouse=True)
+def several_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The texts here are short: three places in each line make points enough."""
+    monkeypatch.setattr(sampled, "PLACES", 3)
+
 
 # -- the sample ------------------------------------------------------------------------------------------
 
@@ -89,6 +98,14 @@ def test_projects_take_turns() -> None:
     many = [sampled.Run(0, n, ((0, 20),) * 3) for n in range(40)]
     chosen = sampled.choose({"a": many, "b": many, "c": many[:1]}, 90, random.Random(1))
     assert [len(found) for found in chosen.values()] == [5, 4, 1]
+
+
+def test_more_lines_rather_than_more_places_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    new = OLD + "".join(f"\n\ndef number_{n}(value):\n    return first(value) * {n}\n" for n in range(12))
+    pairs = [("a.py", OLD, new)]
+    found = points(sampled.recording(pairs, sampled.runs(pairs), random.Random(1)))
+    assert len(found) == sampled.LINES == len({point.line for point in found})
 
 
 # -- histories -------------------------------------------------------------------------------------------
@@ -161,6 +178,37 @@ def test_same_worse_better_and_mixed() -> None:
     safe = [dict(row, judged={**row["judged"], "safe": 1.0}) for row in rows()]
     told = judge(compare(rows(), safe))
     assert told.word == "worse" and told.checks["naming"] == "worse" and told.as_dict()["verdict"] == "worse"
+
+
+def surprised(by: float, seed: int = 1) -> list[dict[str, Any]]:
+    """Points of equal texts whose surprise varies far more from place to place than between the runs."""
+    rng = random.Random(seed)
+    noise = random.Random(f"{seed}:{by}")
+    found = []
+    for row in rows():
+        bits = rng.expovariate(1.0) + by + noise.uniform(-0.05, 0.05) * bool(by)
+        found.append({**row, "judged": {**row["judged"], "surprise": bits}})
+    return found
+
+
+def test_models_are_told_apart_where_their_texts_are_the_same() -> None:
+    told = judge(compare(surprised(0.0), surprised(0.02)))
+    assert told.word == "worse" and told.checks["text"] == "worse" and not told.comparison.differing
+    assert [f.name for f in told.comparison.quality if f.verdict == "worse"] == ["surprise"]
+    assert judge(compare(surprised(0.0), surprised(0.0))).word == "same"
+    assert judge(compare(surprised(0.02), surprised(0.0))).word == "better"
+    without = judge(compare(rows(), surprised(0.0)))  # a run from before, or in rhythm: it is left out
+    assert without.word == "same" and {f.name: f.verdict for f in without.comparison.quality}["surprise"] == "few"
+
+
+def test_only_the_rest_of_a_line_that_is_not_there_yet_is_asked_about() -> None:
+    point = Point(0, 0, 0, 4, "automatic", "x = 12", "12\r\ny = 3\n")
+    assert wanted_line(point, "x = \r\ny = 3\n") == "12\r\n"
+    assert wanted_line(point, "x = ") == "12\r\n"
+    assert wanted_line(point, "x = )\ny = 3\n") == ""
+    assert wanted_line(replace(point, rest=""), "x = ") == ""
+    assert surprise({"logprob": -math.log(2) * 6, "bytes": 3, "tokens": 1}) == pytest.approx(2.0)
+    assert surprise(None) is None
 
 
 def test_types_are_capitalized_or_built_in() -> None:
