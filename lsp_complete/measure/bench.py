@@ -362,7 +362,7 @@ def _guarded(work: Any) -> Any:
         try:
             result = work(arguments)
         except (LspCompleteError, OSError, ValueError, ConnectionError, asyncio.TimeoutError) as error:
-            print(f"lsp-complete bench: {error or type(error).__name__}", file=sys.stderr)
+            print(f"lsp-complete bench: {str(error) or type(error).__name__}", file=sys.stderr)
             return 2
         show(result, arguments.json)
         return 0

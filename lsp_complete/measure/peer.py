@@ -133,7 +133,7 @@ class PeerClient:
         try:
             reply = await asyncio.to_thread(self._blocking, method, path, data)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise EngineUnavailable(f"The peer at {self._peer.url} does not answer: {error or type(error).__name__}.") from None
+            raise EngineUnavailable(f"The peer at {self._peer.url} does not answer: {str(error) or type(error).__name__}.") from None
         return reply if isinstance(reply, dict) else {}
 
     def _blocking(self, method: str, path: str, data: bytes | None) -> Any:

@@ -45,7 +45,7 @@ def _guarded(work: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Na
         try:
             return work(args)
         except (LspCompleteError, OSError, ValueError, ConnectionError, asyncio.TimeoutError) as error:
-            print(f"lsp-complete replay: {error or type(error).__name__}", file=sys.stderr)
+            print(f"lsp-complete replay: {str(error) or type(error).__name__}", file=sys.stderr)
             return EXIT_FAILED
 
     return run
