@@ -8,6 +8,7 @@ Rules:
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -20,6 +21,7 @@ from lsp_complete.models.paths import (
     models_dir,
     part_path,
     read_stamp,
+    scratch_folders,
     sha256_of,
     silent,
     stamp_path,
@@ -113,6 +115,9 @@ def remove(name: str | CatalogueModel, folder: Folder = None) -> int:
             if item.is_file():
                 freed += item.stat().st_size
                 item.unlink()
+        for folder_left in scratch_folders(path):
+            freed += sum(item.stat().st_size for item in folder_left.rglob("*") if item.is_file())
+            shutil.rmtree(folder_left)
     except OSError as error:
         raise ModelError(f"{path} cannot be deleted: {error.strerror or error}.") from error
     if not freed:

@@ -67,6 +67,15 @@ def stamp_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.json")
 
 
+def scratch_folders(path: Path) -> list[Path]:
+    """Folders beside a model file in which its registry parts are unpacked. Only a killed download leaves one behind."""
+    before = f".{path.name}."
+    try:
+        return sorted(item for item in path.parent.iterdir() if item.name.startswith(before) and item.is_dir() and not item.is_symlink())
+    except OSError:
+        return []
+
+
 def part_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 

