@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,6 +15,7 @@ from lsp_complete.syntax.facts_at import facts_at
 from lsp_complete.syntax.outline import outline_of
 from lsp_complete.syntax.trees import SyntaxTree, edited, error_spans, hull, parse, why_not_parsed
 from lsp_complete.text.buffer import TextBuffer
+from lsp_complete.text.document import Document
 from lsp_complete.text.edits import Change
 from lsp_complete.text.positions import Encoding
 from tests.syntax.helpers import (
@@ -76,6 +80,60 @@ def test_without_errors_incremental_is_fresh_at_once(language: str, data: st.Dat
         assert dump(incremental) == dump(fresh)
     else:
         assert fresh.root.has_error or incremental.root.has_error
+
+
+def _kept_whole(rng: random.Random, current: Document, tree: SyntaxTree) -> list[Change]:
+    """Changes that mostly leave a text whole: a longer name, another blank, a line commented out, a definition twice or gone."""
+    facts, buffer = tree.grammar.facts, current.buffer
+    line = rng.randrange(buffer.line_count)
+    text, ending = buffer.line_content(line), current.newline
+    kind = rng.randrange(7)
+    if kind == 0 and (names := list(re.finditer(r"[A-Za-z_]{4,}", text))):
+        at = (line, rng.choice(names).start() + 2)
+        return [Change((at, at), rng.choice(["q", "_z", "é"]))]
+    if kind == 1 and " " in text.strip():
+        at = (line, text.rindex(" "))
+        return [Change((at, at), rng.choice([" ", "  "]))]
+    if kind == 2:
+        at = (line, len(text))
+        return [Change((at, at), rng.choice([ending, ending * 3, "  ", " \t"]))]
+    if kind == 3 and facts.line_comment:
+        return [Change(((line, 0), (line, 0)), f"{facts.line_comment} it's (a 😀 \u2028 e\u0301{ending}")]
+    if kind == 4 and facts.block_comment:
+        begin, end = facts.block_comment
+        last = min(line + rng.randrange(4), buffer.line_count - 1)
+        at = (last, len(buffer.line_content(last)))
+        return [Change((at, at), end), Change(((line, 0), (line, 0)), begin)]  # closed first, then opened
+    children = tree.root.named_children
+    if kind > 4 and children:
+        child = rng.choice(children)
+        first, last = child.start_byte // BYTES, child.end_byte // BYTES
+        points = (buffer.position(first), buffer.position(last))
+        return [Change(points, buffer.slice(first, last) + ending + buffer.slice(first, last) if kind == 5 else "")]
+    return []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("language", sorted(SAMPLES))
+def test_whole_text_after_whole_text(language: str, ending: str) -> None:
+    """Every language; no second parse behind the equality, and the text is whole often enough for it to say something."""
+    rng = random.Random(f"{language}{ending}")
+    start = document(SAMPLES[language].replace("\n", ending), language)
+    current, tree = start, tree_of(language, start.buffer.text())
+    compared = 0
+    for _ in range(90):
+        following, edits = current.apply(_kept_whole(rng, current, tree), Encoding.UTF32, current.version + 1)
+        after = parse(tree.grammar, following.buffer, edited(tree, edits, following.buffer))
+        fresh = parse(tree.grammar, following.buffer)
+        assert after is not None and fresh is not None
+        if after.settled:
+            assert dump(after) == dump(fresh)
+            compared += bool(edits)
+            current, tree = following, after
+        if rng.randrange(12) == 0 or following.buffer.length < start.buffer.length // 2:
+            current, tree = start, tree_of(language, start.buffer.text())
+    assert compared >= 25
 
 
 def test_an_edit_reads_only_its_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import pairwise
 
 import pytest
@@ -40,6 +41,7 @@ SOURCE = [
     "ſ",
     "İ",
     "\u0903",
+    "\u2581",
 ]
 SOURCE += [
     "<tool_call>",
@@ -142,6 +144,14 @@ def test_reference_texts_of_llama_cpp(vocab: Vocab, cache: SpanCache) -> None:
         assert cache.ids(text) == vocab.tokenize(text)
 
 
+def test_the_mark_that_stands_for_a_blank_is_one(vocab: Vocab, cache: SpanCache) -> None:
+    """Some vocabularies have a piece of a blank and a line end, which then matches U+2581 and a line end too."""
+    for ending in ("\n", "\r", "\r\n", "\n\n"):
+        for before in ("a\u2581", "\u2581", "\u2581\u2581", " \u2581", ");\u2581"):
+            text = f"x = 1\n{before}{ending}\u2581y\n  \u2581{ending}z" * 9
+            assert cut_up(cache, text) == cache.ids(text) == vocab.tokenize(text)
+
+
 class Letters:
     """A tokenizer of one token per character that counts what it is asked, with two user-defined tokens."""
 
@@ -182,6 +192,27 @@ def test_no_cut_inside_a_user_defined_token(pre: str) -> None:
         edges = [0, *rule.cuts(text, least=1), len(text)]
         pieces = [odd.tokenize(text[a:b]) for a, b in pairwise(edges)]
         assert [token for piece in pieces for token in piece] == odd.tokenize(text)
+
+
+class Swallowing(Letters):
+    """White space behind one of its tokens vanishes, as with Phi-3's added ones."""
+
+    def tokenize(self, text: str) -> list[int]:
+        return super().tokenize(re.sub(r"(?<=<end>)\s+", "", text))
+
+
+@pytest.mark.parametrize("pre", ["qwen2", "deepseek-coder"])
+def test_no_cut_further_behind_a_token_that_swallows_blanks(pre: str) -> None:
+    assert rule_for(Swallowing(pre, ("<end>",))).kind is Kind.NONE
+    assert rule_for(Letters(pre, ("<end>",))).kind is not Kind.NONE
+
+
+@pytest.mark.parametrize("pre", ["starcoder", ""])
+@given(text=st.lists(st.sampled_from(["<end>", "\n", "\r\n", "\r", "  ", "ab", "}", "\t"]), max_size=40).map("".join))
+def test_no_cut_right_behind_a_token_that_swallows_blanks(pre: str, text: str) -> None:
+    cache = SpanCache(Swallowing(pre, ("<end>",)))
+    assert cache.rule.kind in (Kind.BEFORE, Kind.PAIR)
+    assert cut_up(cache, text) == cache.ids(text) == cache.tokenizer.tokenize(text)
 
 
 def test_an_unknown_family_is_one_span() -> None:
