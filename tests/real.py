@@ -19,6 +19,7 @@ _FILES = {
     "css": (_STDLIB / "pydoc_data/_pydoc.css",),
     "html": (_STDLIB / "idlelib/help.html", _PACKAGES / "pip/_vendor/rich/_export_format.html"),
 }
+LANGUAGES = tuple(_FILES)
 MAX_LINES = 160
 
 

@@ -17,15 +17,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .. import __version__
 from .closed import KeySample, Variant
 from .corpus import Place
+from .envelope import commit
 
 
 def tag_of(variants: Sequence[Variant], places: Sequence[Place], seed: int) -> str:
-    """Names what the samples of a run depend on, but for the program and the machine."""
+    """Names what the samples of a run depend on, the program's version and commit among it, but for the machine: figures of two
+    programs never become one result."""
     sides = [(v.name, v.options.settings, v.options.model, v.peer and v.peer.url) for v in variants]
     lines = [(p.source.name, p.line, hashlib.sha256(p.source.text.encode("utf-8", "replace")).hexdigest()) for p in places]
-    whole = json.dumps([sides, lines, seed], sort_keys=True, default=str)
+    whole = json.dumps([__version__, commit(), sides, lines, seed], sort_keys=True, default=str)
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from lsp_complete.measure.closed import KeySample, Variant, run_closed
 from lsp_complete.measure.closed_saved import SavedRun, finished, tag_of
 from lsp_complete.measure.corpus import Place, Source
@@ -50,13 +52,17 @@ async def test_a_stopped_run_goes_on_with_the_file_it_stopped_in(fake_options: O
     assert sorted(map(bare, ended.samples)) == sorted(map(bare, whole.samples))
 
 
-def test_another_run_is_not_gone_on_with(fake_options: Options, source: Source, tmp_path: Path) -> None:
+def test_another_run_is_not_gone_on_with(
+    fake_options: Options, source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     places = [Place(source, 1), Place(source, 61)]
     variants = [Variant("a", fake_options([KNOWN]))]
     tags = {tag_of(variants, places, 1), tag_of(variants, places, 2), tag_of(variants, places[:1], 1)}
     tags.add(tag_of([Variant("a", replace(variants[0].options, model="m"))], places, 1))
     tags.add(tag_of([Variant("a", replace(variants[0].options, settings={"suggest": {"level": "quiet"}}))], places, 1))
-    assert len(tags) == 5
+    monkeypatch.setattr("lsp_complete.measure.closed_saved.commit", lambda: "another")
+    tags.add(tag_of(variants, places, 1))
+    assert len(tags) == 6
     sample = KeySample("a", 0, 0, "new", 1.0, 1, 1, 1, 0, 0, "model", "shown", True, True, True, False)
     file = tmp_path / "keys.jsonl"
     SavedRun(file, "one").add([sample, replace(sample, place=1)])
