@@ -169,7 +169,7 @@ def _add_documents(benches: Any) -> None:
     parser = benches.add_parser("documents", help="edits, tokens, positions and outlines of documents")
     parser.add_argument(
         "--sections", nargs="+", choices=("edits", "huge", "outlines", "outline-quality"), metavar="NAME", default=None,
-        help="edits, huge, outlines (these by default) and outline-quality, which asks a model for some nine minutes",
+        help="edits, huge, outlines (these by default) and outline-quality, which asks a model for up to half an hour",
     )  # fmt: skip
     parser.add_argument(
         "--outline-quality", action="store_true", help="also compare lines completed with an outline and with the whole file"

@@ -118,7 +118,7 @@ def outline_figures(options: DocumentOptions) -> Figures:
 
 
 def quality_figures(options: DocumentOptions) -> Figures:
-    """Lines completed with an outline as context and with the whole file (`bench_outline_quality`): some nine minutes."""
+    """Lines completed with an outline as context and with the whole file (`bench_outline_quality`): up to half an hour."""
     files = [(file.path.name, file.grammar, file.text) for file in bench_outline.corpus()]
     found = bench_outline_quality.run(
         options.model, files, _say, count=options.points, seed=options.seed, save=options.save

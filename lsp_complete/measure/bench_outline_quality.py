@@ -3,7 +3,7 @@ local flesh around them.
 
 Strategy: the points of `bench_outline_points` in the pinned files of `bench_outline`, the product's own anchored and healed prompt over
 each text, one engine, greedy. Points are asked file by file, and there one context after the other, so that a prompt continues the
-one before it and little is evaluated twice: at 170 tokens a second the 50 points take some nine minutes.
+one before it and little is evaluated twice. On two cores the 50 points take up to half an hour, most of it for the whole files.
 
 Rules:
 - The answer's first line must be the rest of the line. Answers are paired point by point; files are drawn as clusters.
@@ -33,6 +33,7 @@ from ..text.buffer import TextBuffer
 from ..text.tokens import TokenTable
 from .bench_outline_points import Around, Parsed, Point, choose_points, read_file
 from .compare import paired
+from .envelope import commit
 from .infill import edit_similarity, first_line
 from .statistics import percentile, ratio
 
@@ -160,14 +161,17 @@ def _differences(pairs: Sequence[Mapping[str, Verdict]], short: str, seed: int) 
     }
 
 
-def load_verdicts(path: Path | None) -> list[Verdict]:
-    """Answers of earlier parts. A line that was cut off or is of another format is left out."""
+def load_verdicts(path: Path | None, program: str = "") -> list[Verdict]:
+    """Answers of earlier parts. program: the commit that they must be of, since outlines change with it. A line that was cut off or is of
+    another commit or format is left out."""
     found = []
     if path is not None and path.is_file():
         for line in path.read_text("utf-8").splitlines():
             try:
-                found.append(Verdict(**json.loads(line)))
-            except (ValueError, TypeError):
+                raw = json.loads(line)
+                if raw.pop("program", "") == program:
+                    found.append(Verdict(**raw))
+            except (ValueError, TypeError, AttributeError):
                 continue
     return found
 
@@ -177,12 +181,13 @@ async def _run(
 ) -> dict[str, Any]:
     points = choose_points(files, count, seed)
     wanted = {point.key for point in points}
-    verdicts = [one for one in load_verdicts(save) if one.key in wanted]
+    program = commit()
+    verdicts = [one for one in load_verdicts(save, program) if one.key in wanted]
 
     def keep(verdict: Verdict) -> None:
         if save is not None:
             with open(save, "a", encoding="utf-8") as out:
-                out.write(json.dumps(asdict(verdict)) + "\n")
+                out.write(json.dumps({"program": program, **asdict(verdict)}) + "\n")
 
     say(f"outline quality: {len(points)} points in {len(files)} files, {len(verdicts)} answers at hand")
     engine = LocalEngine(EngineOptions(str(path), host_cache_bytes=0, max_time_limit_ms=TIME_LIMIT_MS))

@@ -124,16 +124,18 @@ def test_the_whole_run_through_an_engine(monkeypatch: pytest.MonkeyPatch, tmp_pa
     grammar = load(all_languages()["python"])
     monkeypatch.setattr(module, "LocalEngine", lambda options: LocalEngine(options, lambda _o: FakeBackend(context=40_000)))
     monkeypatch.setattr(module, "load_model", lambda _path, _info: MODEL)
+    monkeypatch.setattr(module, "commit", lambda: "this")
     saved = tmp_path / "answers"
     said: list[str] = []
     figures = module.run(tmp_path / "a.gguf", [("queue.py", grammar, text)], said.append, count=2, save=saved)
     assert figures["model"] == "a.gguf" and figures["points"] == 2 and figures["languages"] == ["python"]
     assert 0 < figures["slim"]["prompt_tokens_p50"] < figures["full"]["prompt_tokens_p50"] and len(said) == 2
-    second = [one for one in load_verdicts(saved) if not one.first]
+    second = [one for one in load_verdicts(saved, "this") if not one.first]
     assert len(second) == 3 and all(one.evaluated < one.tokens / 2 for one in second)  # the rest was found in its slot
     monkeypatch.setattr(module, "ask", lambda *_: pytest.fail("asked again"))
     again = module.run(tmp_path / "a.gguf", [("queue.py", grammar, text)], said.append, count=2, save=saved)
     assert again == figures
+    assert load_verdicts(saved, "another") == load_verdicts(saved) == []  # of another program, asked anew
 
 
 def test_no_difference_is_not_worse() -> None:
