@@ -1,16 +1,29 @@
-"""Fixtures of the editor tests, and a line at the end that says how many ran in which editor."""
+"""Fixtures of the editor tests, and lines at the end that say how many ran in which editor, why others did not, and what was timed."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from . import sandbox
 
+EDITORS = {
+    "nvim-old": "Neovim (older)",
+    "neovim": "Neovim",
+    "helix": "Helix",
+    "eglot": "Emacs with Eglot",
+    "emacs": "Emacs with lsp-mode",
+    "vscode": "VS Code",
+    "dashboard": "the dashboard in Chromium",
+}
+"""What a test's name holds → the editor; the first that fits counts."""
+
 _ran: Counter[str] = Counter()
-_skipped: dict[str, str] = {}
+_skipped: Counter[tuple[str, str]] = Counter()
+_said: list[str] = []
 
 
 @pytest.fixture
@@ -21,27 +34,38 @@ def box() -> Iterator[sandbox.Sandbox]:
     sandbox.remove(made)
 
 
-def _editor(nodeid: str) -> str:
-    name = nodeid.rpartition("/")[2].partition(".py")[0].removeprefix("test_")
-    old = "[nvim-old" in nodeid
-    return "neovim (older)" if old else name
+@pytest.fixture(scope="session")
+def say() -> Callable[[str], None]:
+    """Have a line printed at the end of the run."""
+    return _said.append
+
+
+def _editor(nodeid: str) -> str | None:
+    """The editor that a test is about; None for one that drives none."""
+    found = re.search(r"tests/editors/test_(.*)", nodeid)
+    return next((title for name, title in EDITORS.items() if name in found.group(1)), None) if found else None
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Count."""
-    if "tests/editors/test_" not in report.nodeid:
+    name = _editor(report.nodeid)
+    if name is None:
         return
     if report.when == "call" and not report.skipped:
-        _ran[_editor(report.nodeid)] += 1
+        _ran[name] += 1
     elif report.skipped and isinstance(report.longrepr, tuple):
-        _skipped[_editor(report.nodeid)] = report.longrepr[2].removeprefix("Skipped: ")
+        _skipped[name, report.longrepr[2].removeprefix("Skipped: ")] += 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How many ran in each editor; why others did not."""
+    """How many ran in each editor; each reason why others did not."""
     if not _ran and not _skipped:
         return
     terminalreporter.section("in real editors")
-    for name in sorted({*_ran, *_skipped}):
-        why = f"; skipped: {_skipped[name]}" if name in _skipped else ""
-        terminalreporter.write_line(f"{name}: {_ran[name]} tests ran{why}")
+    for name in EDITORS.values():
+        reasons = {why: n for (of, why), n in _skipped.items() if of == name}
+        if name in _ran or reasons:
+            terminalreporter.write_line(f"{name}: {_ran[name]} ran" + "".join(f"; {n} skipped: {why}" for why, n in reasons.items()))
+    for line in _said:
+        terminalreporter.write_line(line)
+    terminalreporter.write_line(f"{_ran.total()} tests ran in real editors, {_skipped.total()} were skipped")

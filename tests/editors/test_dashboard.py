@@ -20,8 +20,8 @@ from lsp_complete.measure.edits import Edit, Position
 from lsp_complete.measure.replay_compare import compare
 from tests.measure.test_replay import rows
 
-from .sandbox import EDITORS, ROOT, Sandbox, program, until
-from .vscode import DRIVER, Code, _browser
+from .sandbox import DEADLINE_S, ROOT, Sandbox, program, until
+from .vscode import Code, browser, drive
 
 pytestmark = [pytest.mark.editor, pytest.mark.slow]
 
@@ -49,9 +49,7 @@ async def typed(client: LspClient, uri: str, stop: asyncio.Event) -> None:
 @contextmanager
 def page_at(box: Sandbox, url: str) -> Iterator[Code]:
     """A page of Chromium."""
-    program("vscode")  # the driver and its Node come with it
-    words = [str(EDITORS / "vscode" / "bin" / "node"), str(DRIVER), str(EDITORS / "vscode" / "driver"), _browser(), str(box.base / "profile")]
-    driver = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=box.environment())
+    driver = drive(box)
     try:
         page = Code(driver, box)
         page.do("open", url=url)
@@ -59,7 +57,7 @@ def page_at(box: Sandbox, url: str) -> Iterator[Code]:
     finally:
         assert driver.stdin is not None
         driver.stdin.close()
-        driver.wait(15)
+        driver.wait(DEADLINE_S)
 
 
 def shows(page: Code, url: str, code: str, what: str) -> None:
@@ -78,7 +76,7 @@ def shows(page: Code, url: str, code: str, what: str) -> None:
 
 def test_two_servers_at_work(box: Sandbox) -> None:
     program("vscode")
-    _browser()
+    browser()
     box.more |= {"LSP_COMPLETE_RECORD_ENABLED": "true", "PYTHONPATH": str(ROOT)}
     comparisons = box.home / "state" / "lsp-complete" / "comparisons"
     kept.keep(compare(rows(), rows(exact=0.0)), ("before", "after"), ("a.gguf", "b.gguf"), "worse", comparisons)

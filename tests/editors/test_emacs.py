@@ -27,12 +27,20 @@ QUIET = """
 @contextmanager
 def emacs(box: Sandbox, file: Path, name: str = "emacs") -> Iterator[Terminal]:
     """Installed as the instructions say, with one file open and the engine ready."""
-    editor = program("emacs")
+    program("emacs")
     words = [sys.executable, "-m", "lsp_complete", "editor", name, "--install", "--command", str(box.server)]
     done = subprocess.run(
         words, check=True, capture_output=True, text=True, env={**box.environment(), "PYTHONPATH": str(ROOT)}, cwd=box.project
     )
-    load = next(line for line in done.stdout.splitlines() if line.startswith("In init.el: ")).removeprefix("In init.el: ")
+    with started(box, file, done.stdout) as screen:
+        yield screen
+
+
+@contextmanager
+def started(box: Sandbox, file: Path, said: str) -> Iterator[Terminal]:
+    """Emacs with the line in init.el that the installation said, one file open, the engine ready."""
+    editor = program("emacs")
+    load = next(line for line in said.splitlines() if line.startswith("In init.el: ")).removeprefix("In init.el: ")
     init = box.base / "init.el"
     init.write_text(QUIET + load + "\n", "utf-8")
     with terminal(box) as screen:
@@ -100,6 +108,7 @@ def test_eglot_offers_it_in_its_menu(box: Sandbox) -> None:
         screen.text("total = pri")
         screen.keys("C-M-i")
         screen.shows("price * quantity + shipping_cost")
+        assert saved(screen, path).rstrip(b"\n") == b"price = 1\ntotal = price * quantity + shipping_cost"
 
 
 def test_closing_the_editor_leaves_nothing_behind(box: Sandbox) -> None:
@@ -113,4 +122,4 @@ def test_closing_the_editor_leaves_nothing_behind(box: Sandbox) -> None:
         screen.shows("Modified buffers exist")
         screen.text("yes")
         screen.keys("Enter")
-        assert box.left_after(5) == []
+        assert box.left() == []

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import signal
+import time
 
+import psutil
 import pytest
 
+from lsp_complete.engine.launch import ServeRules
+
 from .neovim import Vim, started
-from .sandbox import Sandbox
+from .sandbox import DEADLINE_S, GONE_S, Sandbox
 
 pytestmark = pytest.mark.editor
 both = pytest.mark.parametrize("name", ["nvim", "nvim-old"])
@@ -239,7 +243,29 @@ def test_closing_the_editor_leaves_nothing_behind(box: Sandbox, name: str) -> No
         vim.keys("itotal = pri")
         vim.shows("ce * quantity + shipping_cost")
         assert len(box.processes()) >= 3  # the editor, the server, the engine
-    assert box.left_after(5) == []
+    assert box.left() == []
+
+
+@pytest.mark.slow
+def test_the_engine_leaves_a_minute_after_the_last_editor(box: Sandbox) -> None:
+    """The one test that waits as long as a user's engine does: two editors share it, and only the second one's end counts."""
+    box.idle_s = ServeRules().idle_s
+    assert box.idle_s == 60
+    with started("nvim", box, box.write("a.py", "")) as first:
+        with started("nvim", box, box.write("b.py", "")) as second:
+            for vim in (first, second):
+                vim.keys("itotal = pri")
+                vim.shows("ce * quantity + shipping_cost")
+            (engine,) = [p for p in box.processes() if "lsp_complete.engine.serve" in p.cmdline()]
+        first.keys("ce")
+        first.shows(" * quantity + shipping_cost")
+    others = [p for p in box.processes() if p != engine]
+    psutil.wait_procs(others, timeout=GONE_S)
+    closed = time.monotonic()
+    assert box.processes() == [engine]
+    engine.wait(timeout=60 + DEADLINE_S)
+    assert time.monotonic() - closed > 50
+    assert box.processes() == []
 
 
 def test_the_built_in_ghost_text_as_an_option(box: Sandbox) -> None:

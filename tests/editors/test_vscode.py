@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -15,14 +16,18 @@ pytestmark = [pytest.mark.editor, pytest.mark.slow]
 LOOP = "\n    total += item.price * item.count\n    seen.add(item.name)"
 
 
+def shot(box: Sandbox) -> Path:
+    """Where the screenshot of the ghost text goes."""
+    return Path(os.environ.get("EDITOR_TEST_SHOT") or box.base / "ghost.png")
+
+
 def test_ghost_text_from_typing_to_accepting(box: Sandbox) -> None:
     path = box.write("a.py", "price = 1\n")
     with code(box, path) as page:
         page.press("Control+End")
         page.type("total = pri")
         page.shows("ce * quantity + shipping_cost")
-        shot = os.environ.get("EDITOR_TEST_SHOT") or str(box.base / "ghost.png")
-        page.do("shot", path=shot)
+        page.do("shot", path=str(shot(box)))
         page.type("ce")
         page.shows(" * quantity + shipping_cost")
         page.press("Control+ArrowRight", "Control+ArrowRight")  # VS Code's own words
@@ -78,6 +83,7 @@ def test_tab_emoji_braces_and_the_menu(box: Sandbox) -> None:
         page.wait(f"({LINES}).includes('outcomes')", "statistics")
         page.command("lsp-complete: Menu")
         page.wait("document.querySelector('.quick-input-list')?.textContent.includes('Dashboard')", "the menu")
+        page.do("shot", path=str(shot(box).with_name("vscode-menu.png")))
         page.press("Escape")
         page.command("lsp-complete: Dashboard")  # VS Code asks before it opens a page outside
         page.wait(f"/127\\.0\\.0\\.1|localhost/.test({DIALOG})", "the address of the dashboard")
@@ -89,4 +95,4 @@ def test_closing_leaves_nothing_behind(box: Sandbox) -> None:
         page.type("total = pri")
         page.shows("ce * quantity + shipping_cost")
         assert len(box.processes()) >= 4
-    assert box.left_after(5) == []
+    assert box.left() == []

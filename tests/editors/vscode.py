@@ -53,7 +53,7 @@ class Code:
     def wait(self, code: str, what: str) -> None:
         """Wait until a JavaScript expression holds in the page."""
         try:
-            self.do("wait", code=code, timeout=DEADLINE_S * 1000)
+            self.do("wait", code=code)
         except AssertionError as error:
             path = os.environ.get("EDITOR_TEST_SHOT", "")
             if path:
@@ -108,17 +108,18 @@ def _settings(box: Sandbox, more: dict[str, object]) -> None:
         "chat.disableAIFeatures": True,
         "workbench.colorTheme": "Default Light Modern",
         "editor.minimap.enabled": False,
+        "workbench.secondarySideBar.defaultVisibility": "hidden",
         **more,
     }
     for place in ("User", "Machine"):
         folder = box.home / "code" / place
-        folder.mkdir(parents=True)
-        (folder / "settings.json").write_text(json.dumps(settings))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "settings.json").write_text(json.dumps({k: v for k, v in settings.items() if v is not None}))
     keys = [{"key": ACCEPT_LINE.lower().replace("control", "ctrl"), "command": "editor.action.inlineSuggest.acceptNextLine"}]
     (box.home / "code" / "User" / "keybindings.json").write_text(json.dumps(keys))
 
 
-def _browser() -> str:
+def browser() -> str:
     own = EDITORS / "chromium" / "bin" / "chromium"
     found = str(own) if own.exists() else shutil.which("chromium") or ""
     if not found:
@@ -142,23 +143,53 @@ def _listening(server: subprocess.Popen[str]) -> str:
     raise AssertionError("code-server did not start")
 
 
-@contextmanager
-def code(box: Sandbox, file: Path, **settings: object) -> Iterator[Code]:
-    """VS Code with the extension and the file open, the server ready."""
-    name, browser = program("vscode"), _browser()
+def drive(box: Sandbox) -> subprocess.Popen[str]:
+    """A browser that is driven by lines on its standard input."""
+    place = Path(program("vscode")).parent.parent
+    words = [str(place / "bin" / "node"), str(DRIVER), str(place / "driver"), browser(), str(box.base / "profile"), str(int(DEADLINE_S * 1000))]
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=box.environment(), cwd=box.project)
+
+
+def packed() -> Path:
+    """The extension. Skips the test if it is not packed, or older than what it is made of."""
     if not VSIX.exists():
         pytest.skip("editors/vscode/lsp-complete.vsix is not here; scripts/package-vscode makes it")
+    made_of = [VSIX.parent / "package.json", *(VSIX.parent / "src").iterdir()]
+    if any(path.stat().st_mtime > VSIX.stat().st_mtime for path in made_of):
+        pytest.skip("editors/vscode/lsp-complete.vsix is older than its source; scripts/package-vscode makes it again")
+    return VSIX
+
+
+def command(box: Sandbox) -> Path:
+    """The sandbox's `code`, as a user has it on the PATH: its settings and extensions are the sandbox's."""
+    name = program("vscode")
+    path = box.base / "bin" / "code"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\nexec '{name}' --user-data-dir='{box.home / 'code'}' --extensions-dir='{box.home / 'extensions'}' \"$@\"\n")
+    path.chmod(0o755)
+    return path
+
+
+@contextmanager
+def code(box: Sandbox, file: Path, *, ready: bool = True, **settings: object) -> Iterator[Code]:
+    """VS Code with the packed extension and the file open, the server ready or (`ready` false) as it comes."""
+    name = command(box)
+    subprocess.run([str(name), "--install-extension", str(packed())], check=True, capture_output=True, env=box.environment(), cwd=box.project)
+    with started(box, file, settings, ready=ready) as page:
+        yield page
+
+
+@contextmanager
+def started(box: Sandbox, file: Path, settings: dict[str, object], *, ready: bool = True) -> Iterator[Code]:
+    """VS Code as it is installed in the sandbox, the file open, the server ready. A setting that is None is left out."""
+    browser()
     _settings(box, settings)
-    where = [f"--user-data-dir={box.home / 'code'}", f"--extensions-dir={box.home / 'extensions'}"]
-    quiet = {"env": box.environment(), "cwd": box.project, "text": True}
-    subprocess.run([name, *where, "--install-extension", str(VSIX)], check=True, capture_output=True, **quiet)  # type: ignore[call-overload]
     options = ["--auth=none", "--bind-addr=127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"]
-    server = subprocess.Popen([name, *where, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **quiet)  # type: ignore[call-overload]
-    node = str(EDITORS / "vscode" / "bin" / "node")
-    driver = subprocess.Popen(
-        [node, str(DRIVER), str(EDITORS / "vscode" / "driver"), browser, str(box.base / "profile")],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, **quiet,  # type: ignore[call-overload]
+    server = subprocess.Popen(
+        [str(command(box)), *options],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=box.environment(), cwd=box.project,
     )  # fmt: skip
+    driver = drive(box)
     try:
         page = Code(driver, box)
         page.do("open", url=f"{_listening(server)}/?folder={box.project}")
@@ -169,7 +200,9 @@ def code(box: Sandbox, file: Path, **settings: object) -> Iterator[Code]:
         page.wait(f"document.querySelector('.quick-input-list .focused')?.textContent.includes({json.dumps(file.name)})", "the file")
         page.press("Enter")
         page.wait("!!document.querySelector('.editor-instance .view-lines')", "the editor")
-        page.wait(f"({STATUS}).includes('ready')", "the extension is ready")
+        if ready:
+            until(box.engine_ready, lambda: page.do("look", code=NEXT_FRAME), "the engine is ready")
+            page.wait(f"({STATUS}).includes('ready')", "the extension is ready")
         yield page
     finally:
         with contextlib.suppress(OSError):
@@ -178,4 +211,4 @@ def code(box: Sandbox, file: Path, **settings: object) -> Iterator[Code]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 if process is server:
                     process.terminate()
-                process.wait(15)
+                process.wait(DEADLINE_S)

@@ -1,22 +1,24 @@
 // Drives a page by lines of JSON on standard input, one answer per line. Started by vscode.py.
-//   node vscode_driver.mjs FOLDER_OF_PLAYWRIGHT CHROMIUM PROFILE
+//   node vscode_driver.mjs FOLDER_OF_PLAYWRIGHT CHROMIUM PROFILE DEADLINE_MS
 import { createRequire } from "module";
 import { createInterface } from "readline";
 
-const [, , driver, executablePath, profile] = process.argv;
+const [, , driver, executablePath, profile, deadline] = process.argv;
+const timeout = Number(deadline);
 const { chromium } = createRequire(driver + "/")("playwright-core");
 const args = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"];
 const context = await chromium.launchPersistentContext(profile, {
-  executablePath, args, headless: true, viewport: { width: 1000, height: 620 },
+  executablePath, args, timeout, headless: true, viewport: { width: 1000, height: 620 },
 });
 const page = context.pages()[0] ?? (await context.newPage());
+page.setDefaultTimeout(timeout);
 
 const run = {
   open: ({ url }) => page.goto(url).then(() => null),
   type: ({ text }) => page.keyboard.type(text).then(() => null),
   press: ({ key }) => page.keyboard.press(key).then(() => null),
   look: ({ code }) => page.evaluate(code),
-  wait: ({ code, timeout }) => page.waitForFunction(code, undefined, { timeout }).then(() => null),
+  wait: ({ code }) => page.waitForFunction(code).then(() => null),
   click: ({ selector }) => page.click(selector).then(() => null),
   shot: ({ path }) => page.screenshot({ path }).then(() => null),
   full: ({ path }) => page.screenshot({ path, fullPage: true }).then(() => null),
