@@ -1,11 +1,12 @@
 """What the editors of these tests start as their server: the real one, whose engine process holds the crib.
 
 Everything but the model is real: the process, standard input and output, the service, the engine process and its
-socket. The engine leaves EDITOR_TEST_IDLE seconds after its last client.
+socket. The engine leaves EDITOR_TEST_IDLE seconds after its last client. Where EDITOR_TEST_GATE names a pipe, it starts when the test has opened that.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -24,6 +25,9 @@ from tests.lsp.harness import MODEL
 
 async def open_crib(_settings: Settings, on_state: Callable[[str, str], None]) -> Opened:
     """As `service.startup.open_engine`, with the scripted engine and its byte tokenizer."""
+    gate = os.environ.get("EDITOR_TEST_GATE")
+    if gate:
+        await asyncio.to_thread(Path(gate).read_bytes)
     rules = ServeRules(idle_s=float(os.environ.get("EDITOR_TEST_IDLE", "1")))
     launch = EngineLaunch("crib.gguf", rules=rules, factory="tests.editors.crib:engine")
     return Opened(EngineClient(launch, on_state), lambda _info: MODEL)

@@ -94,6 +94,13 @@ class Sandbox:
                 continue
         return found
 
+    def gate(self) -> Callable[[], None]:
+        """Hold the engine back until what is returned is called. Before the editor starts; the call waits for the server to want the engine."""
+        pipe = self.base / "gate"
+        os.mkfifo(pipe)
+        self.more["EDITOR_TEST_GATE"] = str(pipe)
+        return lambda: pipe.open("w").close()
+
     def engine_ready(self) -> bool:
         """The engine's log says that a server has joined it."""
         logs = (self.home / "state" / "lsp-complete").rglob("*.log")

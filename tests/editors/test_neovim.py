@@ -10,7 +10,7 @@ import pytest
 
 from lsp_complete.engine.launch import ServeRules
 
-from .neovim import Vim, started
+from .neovim import STATUS, Vim, started
 from .sandbox import DEADLINE_S, GONE_S, Sandbox
 
 pytestmark = pytest.mark.editor
@@ -57,6 +57,18 @@ def test_typing_through_keeps_it_and_another_key_takes_it_away(box: Sandbox, nam
         assert "LspCompleteHidden" not in events(vim)
         vim.keys("X")
         vim.shows("")
+
+
+@both
+def test_what_was_typed_while_the_engine_started_gets_its_suggestion(box: Sandbox, name: str) -> None:
+    release = box.gate()
+    with started(name, box, box.write("a.py", ""), ready=False) as vim:
+        vim.until(lambda: vim.lua(STATUS) == "working", "the engine is starting")
+        vim.keys("itotal = pri")
+        vim.has("total = pri")
+        assert vim.ghost() == ""
+        release()
+        vim.shows("ce * quantity + shipping_cost")
 
 
 @both

@@ -39,6 +39,18 @@ def test_ghost_text_from_typing_to_accepting(box: Sandbox) -> None:
         page.has("price = 1\ntotal = price * ")
 
 
+def test_what_was_typed_while_the_engine_started_gets_its_suggestion(box: Sandbox) -> None:
+    release = box.gate()
+    with code(box, box.write("a.py", ""), ready=False) as page:
+        page.wait(f"({STATUS}).includes('working')", "the engine is starting")
+        page.press("Control+End")
+        page.type("total = pri")
+        page.has("total = pri")
+        assert page.ghost() == ""
+        release()
+        page.shows("ce * quantity + shipping_cost")
+
+
 def test_several_lines_and_lines_accepted_one_by_one(box: Sandbox) -> None:
     path = box.write("a.py", "first = 1\r\n")
     with code(box, path, **{"lsp-complete.suggest.multiline": "always"}) as page:

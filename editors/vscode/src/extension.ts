@@ -10,6 +10,7 @@ import * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State as ClientState, type LanguageClientOptions, type ServerOptions } from "vscode-languageclient/node";
 import { Dashboard } from "./dashboard";
 import { find, offer } from "./find";
+import { Late } from "./late";
 import { pick } from "./models";
 import { declared, forServer, SECTION } from "./settings";
 import { type ServerStatus, StatusItem, stateOf } from "./status";
@@ -23,12 +24,14 @@ let command: string | undefined;
 let status: StatusItem;
 let names: string[] = [];
 let paused = false;
+let late: Late;
 const dashboard = new Dashboard();
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   names = declared(context);
   status = new StatusItem();
-  context.subscriptions.push(status, dashboard, track(() => client));
+  late = new Late(() => status.current === "ready");
+  context.subscriptions.push(status, dashboard, late, track(() => client));
   const commands: [string, (...words: never[]) => unknown][] = [
     ["menu", menu],
     ["restart", restart],
@@ -67,6 +70,9 @@ async function start(asked: boolean): Promise<void> {
   client.onNotification("didChangeStatus", (told: ServerStatus) => {
     if (!paused) {
       status.set(stateOf(told), told.message);
+      if (status.current === "ready") {
+        void late.ready();
+      }
     }
   });
   client.onDidChangeState((event) => {
@@ -97,6 +103,9 @@ function clientOptions(): LanguageClientOptions {
     initializationOptions: { statusNotifications: true, settings: forServer(names) },
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     markdown: { isTrusted: false },
+    middleware: {
+      provideInlineCompletionItems: (document, position, context, token, next) => next(document, position, late.context(context), token),
+    },
     errorHandler: {
       error: () => ({ action: ErrorAction.Continue }),
       closed: () => {
