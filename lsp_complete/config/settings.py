@@ -103,6 +103,28 @@ class EngineSettings(_Group):
     speculation: bool = _option(
         True, "Verify several expected tokens at once; changes speed, never text", scope="own"
     )
+    draft_tokens: int = _option(
+        7, "Most tokens verified at once, whoever proposed them; fewer are proposed where that does not pay", unit="tokens", scope="own", ge=1, le=31
+    )
+    draft_temperature: int = _option(
+        0,
+        "The draft model proposes samples at this temperature; 0 proposes its most probable token",
+        unit="hundredths",
+        scope="own",
+        ge=0,
+        le=200,
+    )
+    draft_least: int = _option(
+        40, "The draft model stops before a token that it gives a smaller probability", unit="percent", scope="own", ge=0, le=100
+    )
+    draft_back_off: int = _option(
+        0,
+        "After so many wholly rejected proposals in a row the draft model proposes half as many tokens; 0 leaves that to measured acceptance",
+        unit="proposals",
+        scope="own",
+        ge=0,
+        le=64,
+    )
     endpoint: str = _option(
         "",
         "URL of an OpenAI-style /v1/completions server to use instead of the embedded engine; "

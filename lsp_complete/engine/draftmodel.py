@@ -1,7 +1,8 @@
 """A smaller model with the same vocabulary as a proposer, and the check that it has the same vocabulary.
 
 Strategy: the draft model keeps one sequence that follows the target's; what both share stays evaluated, so a proposal costs
-the tokens that are new plus one step per proposed token. It stops where it is unsure itself.
+the tokens that are new plus one step per proposed token. It stops where it is unsure itself. It may propose warmer than the target
+decides; the most probable token is best for a target that takes its own most probable one (`bench speculation`, `draft_policies`).
 
 Rules: engine thread only, and unlike the other proposers this one takes its time (its cost is measured when it is loaded and
 counts against it, the prompt it has to catch up with too). It pays where the target's step is several times the draft's: on GPUs and for
@@ -11,7 +12,7 @@ large targets, not for 0.5B before 1.5B on a CPU.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,14 +25,16 @@ from lsp_complete.errors import ModelError
 SPARE_TOKENS = 128
 """Two builds of one vocabulary may be padded to sizes that differ by so much."""
 
-MIN_PROBABILITY = 0.4
-"""The draft stops before a token that it gives less than this."""
+LEAST = 0.4
+"""The draft stops before a token that it gives less than this, by default."""
 
 DRAFT_CONTEXT = 4096
 """Longer prompts get no proposals of the draft model."""
 
 _CHUNK = 256
 _WEIGHT = 0.2
+_SEED = 1
+_ROWS = 16
 _TRIAL_PROMPT, _TRIAL_STEPS = 64, 4
 
 
@@ -74,18 +77,22 @@ def load_draft(options: EngineOptions, target: Backend, factory: Callable[[Engin
         raise ModelError(
             f"{name} cannot be the draft model of {model}. {problem} Set draft_model to a smaller model of the same family, or leave it empty."
         )
-    draft = DraftModel(backend)
+    draft = DraftModel(backend, temperature=options.draft_temperature, least=options.draft_least)
     draft.measure()
     return draft
 
 
 class DraftModel:
-    """Greedy proposals from a second backend. `cost_ms`: of one proposed token; `prefill_ms`: of one token to catch up with; 0 until
-    measured."""
+    """Proposals from a second backend. `cost_ms`: of one proposed token; `prefill_ms`: of one token to catch up with; 0 until
+    measured. temperature, least: see `EngineOptions`; what is sampled is the same from run to run."""
 
-    def __init__(self, backend: Backend, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self, backend: Backend, clock: Callable[[], float] = time.perf_counter, temperature: float = 0.0, least: float = LEAST
+    ) -> None:
         self._backend = backend
         self._clock = clock
+        self._temperature, self._least = temperature, least
+        self._random = np.random.default_rng(_SEED)
         self._held: list[int] = []
         self.cost_ms = 0.0
         self.prefill_ms = 0.0
@@ -115,8 +122,8 @@ class DraftModel:
         found: list[int] = []
         started = self._clock()
         while len(found) < limit:
-            token, probability = _best(self._backend.logits(0))
-            if probability < MIN_PROBABILITY or not self._backend.vocab.piece(token):
+            token, probability = pick(self._backend.logits(0), self._temperature, self._random)
+            if probability < self._least or not self._backend.vocab.piece(token):
                 break
             found.append(token)
             if len(found) < limit and not self._decode([token]):
@@ -125,6 +132,20 @@ class DraftModel:
             spent = (self._clock() - started) * 1e3 / (len(found) - 1)
             self.cost_ms += (_WEIGHT if self.cost_ms else 1.0) * (spent - self.cost_ms)
         return found
+
+    def along(self, prompt: Sequence[int], text: Sequence[int]) -> Iterator[Floats]:
+        """Its logits before each token of a text that the target wrote after the prompt; each valid until the next is taken. Ends early
+        where the context is full or an evaluation fails."""
+        if not prompt or not text or len(prompt) + len(text) > self._backend.info.context or not self._follow(prompt):
+            return
+        yield self._backend.logits(0)
+        most = min(self._backend.max_outputs, _ROWS)
+        for at in range(0, len(text) - 1, most):
+            part = tuple(text[at : min(at + most, len(text) - 1)])
+            if not self._decode(part, len(part)):
+                return
+            for row in range(len(part)):
+                yield self._backend.logits(row)
 
     def behind(self, tokens: Sequence[int]) -> int:
         """How many of `tokens` would have to be evaluated before the first proposal."""
@@ -146,8 +167,8 @@ class DraftModel:
             for at in range(keep, len(tokens), _CHUNK)
         )
 
-    def _decode(self, tokens: Sequence[int]) -> bool:
-        status = self._backend.decode([Segment(0, len(self._held), tuple(tokens), 1)])
+    def _decode(self, tokens: Sequence[int], outputs: int = 1) -> bool:
+        status = self._backend.decode([Segment(0, len(self._held), tuple(tokens), outputs)])
         if status is not Status.OK:
             self._backend.seq_rm(0, 0)
             self._held.clear()
@@ -156,7 +177,13 @@ class DraftModel:
         return True
 
 
-def _best(logits: Floats) -> tuple[int, float]:
-    """The most probable token and its probability."""
-    token = int(np.argmax(logits))
-    return token, float(1.0 / np.exp(logits - logits[token], dtype=np.float32).sum())
+def pick(logits: Floats, temperature: float, random: np.random.Generator) -> tuple[int, float]:
+    """A token and its probability (at temperature 1): the most probable one at temperature 0, else a sample at that temperature."""
+    top = float(logits.max())
+    weights = np.exp(logits - top, dtype=np.float32)
+    if temperature <= 0.0:
+        token = int(np.argmax(logits))
+    else:
+        warm = np.cumsum(np.exp((logits - top) / temperature, dtype=np.float64))
+        token = min(int(np.searchsorted(warm, random.random() * warm[-1], side="right")), len(warm) - 1)
+    return token, float(weights[token] / weights.sum())

@@ -30,7 +30,10 @@ class EngineOptions:
     request background work stays in chunks of busy_chunk tokens; afterwards idle_chunk.
     max_waiting: requests that may wait or run at once; more are refused.
     remeasure_threads: whether the thread count is measured again while the engine idles.
-    draft_path: a smaller GGUF file of the same vocabulary that proposes tokens ("": none).
+    draft_path: a smaller GGUF file of the same vocabulary that proposes tokens ("": none). draft_temperature: it samples what it
+    proposes at this temperature (0: the most probable token). draft_least: it stops before a token that it gives a smaller
+    probability. draft_back_off: after so many of its proposals in a row that were rejected whole it may propose half as many tokens,
+    after twice as many a quarter, until one is accepted whole (0: always as many).
     gives_way: the process takes only what of the machine others leave. leave_bytes: free memory that it leaves alone beside the plan's
     reserve. count_niced: whether a core that a low-priority process uses counts as taken when the threads are chosen.
     speculative_tokens: most proposed tokens of one step (a batch of 8 costs about four single tokens on a CPU); 0 turns
@@ -61,6 +64,9 @@ class EngineOptions:
     gives_way: bool = False
     leave_bytes: int = 0
     count_niced: bool = True
+    draft_temperature: float = 0.0
+    draft_least: float = 0.4
+    draft_back_off: int = 0
 
     def __post_init__(self) -> None:
         if not self.model_path:
@@ -74,6 +80,8 @@ class EngineOptions:
             raise ValueError(f"{self.slots} slots is outside 1 … 64")
         if not 0 <= self.speculative_tokens <= 31:
             raise ValueError(f"{self.speculative_tokens} speculative tokens is outside 0 … 31")
+        if not (0.0 <= self.draft_temperature <= 2.0 and 0.0 <= self.draft_least <= 1.0 and 0 <= self.draft_back_off <= 64):
+            raise ValueError("draft_temperature is outside 0 … 2, draft_least outside 0 … 1, or draft_back_off outside 0 … 64")
         if min(self.threads, self.host_cache_bytes, self.disk_cache_bytes, self.leave_bytes) < 0:
             raise ValueError("threads and sizes in bytes cannot be negative")
         if min(self.n_batch, self.n_ubatch, self.busy_chunk, self.idle_chunk, self.max_waiting) < 1:

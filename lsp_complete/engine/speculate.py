@@ -52,7 +52,8 @@ _PROBE_BEHIND = 64
 
 @dataclass(slots=True)
 class _Seat:
-    """What is known of one request. base: tokens of `tail` that belong to the prompt; owed: forced bytes not paid yet."""
+    """What is known of one request. base: tokens of `tail` that belong to the prompt; owed: forced bytes not paid yet. rejected: of the
+    draft model's proposals, in a row."""
 
     request: CompletionRequest
     head: NgramIndex
@@ -62,12 +63,13 @@ class _Seat:
     owed: int
     filled: bool = False
     last: str = field(default="")
+    rejected: int = 0
 
 
 class Speculator:
     """See `proposer.Proposer`. kinds: which sources to use; all by default.
 
-    store_limit: n-grams of the store, 0 for none. learn: whether heads of prompts and look-up texts feed it (what other files
+    store_limit: n-grams of the store, 0 for none. back_off: see `EngineOptions.draft_back_off`. learn: whether heads of prompts and look-up texts feed it (what other files
     and windows of this engine showed); `store.add` feeds it too. model: a draft model that `draft_problem` accepts.
     """
 
@@ -79,6 +81,7 @@ class Speculator:
         store_limit: int = STORE_LIMIT,
         model: DraftModel | None = None,
         learn: bool = True,
+        back_off: int = 0,
     ) -> None:
         self.kinds: Collection[str] = KINDS
         self.cost = cost or BatchCost()
@@ -87,6 +90,7 @@ class Speculator:
         self.store = NgramStore(self.special, store_limit) if store_limit else None
         self.model = model
         self.learn = learn
+        self._back_off = back_off
         self._vocab = vocab
         self._seats: OrderedDict[int, _Seat] = OrderedDict()
         self._heads: OrderedDict[tuple[int, ...], NgramIndex] = OrderedDict()
@@ -123,6 +127,8 @@ class Speculator:
         seat = self._seats.get(id(request))
         if seat is not None and seat.last:
             self.adaptive.observe(seat.last, proposed, accepted)
+            if seat.last == "model":
+                seat.rejected = after_verdict(seat.rejected, proposed, accepted)
             seat.last = ""
 
     def report(self) -> dict[str, dict[str, int]]:
@@ -157,6 +163,7 @@ class Speculator:
         assert model is not None
         if model.cost_ms and not step_ms:
             return []  # a step of the target has not been measured yet
+        limit = backed_off(limit, seat.rejected, self._back_off)
         found = self.adaptive.length("model", limit, model.cost_ms / step_ms if step_ms else 0.0)
         length, behind = found.tokens, model.behind(tokens)
         if step_ms and behind * model.prefill_ms / step_ms > (found.gain - 1.0) * _STEPS_LEFT:
@@ -235,6 +242,18 @@ class Speculator:
         if self.learn and self.store is not None:
             self.store.add(tokens)
         return found
+
+
+def backed_off(limit: int, rejected: int, back_off: int) -> int:
+    """Most tokens of the next proposal after so many that were rejected whole: half for every `back_off` of them, at least one."""
+    return max(1, limit >> min(rejected // back_off, 8)) if back_off else limit
+
+
+def after_verdict(rejected: int, proposed: int, accepted: int) -> int:
+    """Rejections in a row after one more proposal; one that was accepted in part changes nothing."""
+    if not accepted:
+        return rejected + 1
+    return 0 if accepted == proposed else rejected
 
 
 def _goes_on(seat: _Seat, generated: Sequence[int]) -> bool:

@@ -117,7 +117,7 @@ def make_state(
         healing=Healing(backend.vocab),
         sampler=Sampler(info.vocab_size),
         cache=cache or PromptCache(options.host_cache_bytes, info.can_drop_tail),
-        proposer=proposer or Speculator(backend.vocab, info.vocab_size, costs, model=draft),
+        proposer=proposer or Speculator(backend.vocab, info.vocab_size, costs, model=draft, back_off=options.draft_back_off),
         costs=costs,
         scratch=list(range(options.slots, backend.sequences)),
         disk=_open_disk(options, backend),

@@ -1,7 +1,8 @@
 """Accepting a right suggestion: how soon is the next one there? One sample per acceptance.
 
-Strategy: a line is retyped key by key until a suggestion completes it exactly. A person reads it (`READ_S`), accepts it, and the editor
-asks at the new place; where nothing is offered there, Enter is pressed and asked again. Variants take turns, as in `closed`.
+Strategy: a line and the `AHEAD` lines below it are taken out, so that there is something left to write, and the line is retyped key by key until
+a suggestion completes it exactly. A person reads it (`READ_S`), accepts it, and the editor asks at the new place; where nothing is offered
+there, Enter is pressed and asked again. Variants take turns, as in `closed`.
 
 Rules:
 - The clock runs from before the acceptance is written until the answer's last byte is read; with Enter, from before Enter.
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from time import perf_counter
@@ -30,6 +32,8 @@ from .typist import auto_indent, habits_of, indent_unit, script_for
 READ_S = 0.5
 """A person sees a suggestion, decides and presses Tab: half a second is quick."""
 SOON_MS = 50.0
+AHEAD = 5
+"""Lines below the retyped one that are yet to be written. In a file that is whole, the next line stands below already, and the right suggestion is none."""
 
 Pause = Callable[[float], Awaitable[object]]
 
@@ -37,7 +41,8 @@ Pause = Callable[[float], Awaitable[object]]
 @dataclass(frozen=True, slots=True)
 class AcceptSample:
     """One acceptance. step: where the next suggestion came, "accept", "enter", or "" (none). ms: until it was there (of the last
-    answer if none came). source: of that answer. typed: keys before the acceptance."""
+    answer if none came). source, outcome, reason: of that answer; at_acceptance: of the one at the acceptance, where Enter followed ("" else).
+    typed: keys before the acceptance."""
 
     variant: str
     place: int
@@ -46,6 +51,8 @@ class AcceptSample:
     ms: float
     source: str
     outcome: str
+    reason: str = ""
+    at_acceptance: str = ""
 
 
 def place_of(text: str, offset: int) -> Position:
@@ -68,6 +75,12 @@ def cursor_after(item: Item) -> Position:
     if len(lines) == 1:
         return Position(item.start.line, item.start.character + utf16(lines[0]))
     return Position(item.start.line + len(lines) - 1, utf16(lines[-1]))
+
+
+def unwritten(text: str, line: int) -> str:
+    """The text without the `AHEAD` lines below a line."""
+    lines = split_lines(text)
+    return "".join([*lines[: line + 1], *lines[line + 1 + AHEAD :]])
 
 
 def enter_at(text: str, cursor: Position, language_id: str) -> tuple[Edit, Position]:
@@ -105,13 +118,15 @@ async def accept_at(
 ) -> AcceptSample | None:
     """Retype one place until a suggestion is right, accept it. None: none was. pause: waits so many seconds."""
     source = place.source
-    script = script_for(source.text, place.line, source.language_id)
+    shorter = unwritten(source.text, place.line)
+    script = script_for(shorter, place.line, source.language_id)
     editor = _Editor(client, source, source.text)
+    begun = apply_edits(shorter, [script.removal])
     if fresh:
-        editor.text = apply_edits(source.text, [script.removal])
-        client.open(editor.uri, source.language_id, editor.text)
+        editor.text = begun
+        client.open(editor.uri, source.language_id, begun)
     else:
-        editor.change([script.removal])
+        editor.change([difference(source.text, begun)])
     sample = None
     for index, key in enumerate(script.keys):
         editor.change(key.edits)
@@ -131,13 +146,20 @@ async def accept_at(
 async def _accepted(editor: _Editor, item: Item, variant: str, number: int, typed: int, language: str) -> AcceptSample:
     cursor = cursor_after(item)
     answer, ms = await editor.timed([Edit(item.start, item.end, item.text)], cursor)
-    step = "accept" if _offers(answer) else ""
+    step, before = ("accept", "") if _offers(answer) else ("", _told(answer))
     if not step and not split_lines(editor.text)[cursor.line][cursor.character :].strip():
         edit, cursor = enter_at(editor.text, cursor, language)
         answer, ms = await editor.timed([edit], cursor)
         step = "enter" if _offers(answer) else ""
-    stages: Mapping[str, Any] = answer.stages
-    return AcceptSample(variant, number, typed, step, ms, str(stages.get("source", "")), str(stages.get("outcome", "")))
+    else:
+        before = ""
+    stages = {name: str(answer.stages.get(name, "")) for name in ("source", "outcome", "reason")}
+    return AcceptSample(variant, number, typed, step, ms, **stages, at_acceptance=before)
+
+
+def _told(answer: Answer) -> str:
+    """How an answer came about, in a few words."""
+    return " ".join(filter(None, (str(answer.stages.get(name, "")) for name in ("source", "outcome", "reason"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +193,22 @@ async def run_accept(
                     await settle(other)
                 sample = await accept_at(running.client, variant.name, place, number, fresh, pause)
                 samples += [sample] if sample is not None else []
-                told = f"{sample.step or 'nothing'} after {sample.ms:.0f} ms ({sample.source})" if sample else "no right suggestion"
+                told = _words(sample) if sample is not None else "no right suggestion"
                 say(f"place {number + 1}/{len(places)} {place.source.name}:{place.line + 1} {variant.name}: {told}")
             opened = place.source
         return AcceptRun(tuple(samples), await model_name(sides[0][1]))
+
+
+def _words(sample: AcceptSample) -> str:
+    how = " ".join(filter(None, (sample.source, sample.outcome, sample.reason)))
+    first = f"; at acceptance: {sample.at_acceptance}" if sample.at_acceptance else ""
+    return f"{sample.step or 'nothing'} after {sample.ms:.0f} ms ({how}{first})"
+
+
+def reasons_of(samples: Sequence[AcceptSample]) -> dict[str, int]:
+    """Why no next suggestion came: source, outcome and reason with their counts, the most frequent first."""
+    counts = Counter(f"{s.source} {s.outcome} {s.reason}".strip() for s in samples if not s.step)
+    return dict(counts.most_common())
 
 
 def accept_figures(samples: Sequence[AcceptSample]) -> dict[str, Any]:
@@ -190,5 +224,6 @@ def accept_figures(samples: Sequence[AcceptSample]) -> dict[str, Any]:
         "offered": round(ratio(len(offered), len(samples)), 4),
         "at_acceptance": sum(s.step == "accept" for s in samples),
         "after_enter": sum(s.step == "enter" for s in samples),
+        "nothing_because": reasons_of(samples),
         "sources": {name: sum(s.source == name for s in offered) for name in sorted({s.source for s in offered})},
     }

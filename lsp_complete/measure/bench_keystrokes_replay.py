@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from ..config.settings import SuggestSettings
 from ..engine.api import Candidate
 from ..service.completing import scored
+from ..service.held import left_over
 from ..suggest.choose import Choice, Policy, choose
 from ..suggest.confidence import Level, Scored, level_of
 from ..suggest.filters.worth import not_worth
@@ -121,20 +122,6 @@ def known_at(keys: tuple[Key, ...], answers: Mapping[int, Told], index: int) -> 
         if left.startswith(begun) and agrees(answers[earlier], left[len(begun) :]):
             return answers[earlier], left[len(begun) :]
     return None
-
-
-def left_over(candidate: Candidate, typed: str) -> Candidate:
-    """The candidate without its beginning `typed`, and without the tokens that are typed whole."""
-    size = len(typed.encode())
-    kept = [i for i, offset in enumerate(candidate.offsets) if offset > size] if size else range(len(candidate.offsets))
-    return replace(
-        candidate,
-        text=candidate.text[size:],
-        tokens=(),
-        logprobs=tuple(candidate.logprobs[i] for i in kept),
-        masses=tuple(candidate.masses[i] for i in kept) if candidate.masses else (),
-        offsets=tuple(candidate.offsets[i] - size for i in kept),
-    )
 
 
 class LinePlayer:

@@ -35,6 +35,7 @@ from ..service.planning import LoadedModel
 from ..service.startup import load_model
 from .bench_speculation_best import measure_best
 from .bench_speculation_points import BACK_TOKENS, Point, make_points
+from .bench_speculation_policies import judge
 from .bench_speculation_report import Measured, Run, Runs, report, variant_report
 from .bench_speculation_saved import keep, load_saved, since
 from .corpus import Source, load_corpus, load_files
@@ -234,6 +235,8 @@ async def measure_model(
             for spec in specs.values():
                 feed_store(spec, tokens, point.source)
             one = await _one_point(engine, switch, specs, point, options, turn)
+            if second is not None:  # the engine is idle, so nobody else asks it
+                one.judged = judge(second, point.prompt, one.runs["plain"].candidate.tokens)
             done[point.place] = one
             keep(options.save, tag, one)
             if len(done) % 5 == 0 or len(done) == len(points):

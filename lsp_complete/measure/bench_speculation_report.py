@@ -14,6 +14,7 @@ from ..engine.adaptive import best_length
 from ..engine.api import Candidate
 from ..engine.batchcost import BatchCost
 from .bench_speculation_best import BestOf, best_report
+from .bench_speculation_policies import Judged, acceptance, policy_report
 from .statistics import percentile, ratio
 
 NEAR_TIE = 0.38
@@ -42,7 +43,7 @@ Kinds = dict[str, dict[str, int]]
 @dataclass(slots=True)
 class Measured:
     """One point's results. kinds: per variant, what its proposers did at this point. repeated: see `Point`. costs: batch costs known
-    when it was done."""
+    when it was done. judged: what the draft model says along the plain text ({} without one)."""
 
     place: str
     repeated: float
@@ -50,6 +51,7 @@ class Measured:
     kinds: dict[str, Kinds] = field(default_factory=dict)
     best: BestOf | None = None
     costs: dict[str, float] = field(default_factory=dict)
+    judged: Judged = field(default_factory=dict)
 
 
 def summed(measured: Sequence[Measured]) -> dict[str, Kinds]:
@@ -125,12 +127,15 @@ def report(measured: Sequence[Measured]) -> dict[str, Any]:
     if "all_line" in variants:
         result["gain_single_line"] = variants["all_line"]["gain"]
     if "model_fixed" in variants:
-        judged = kinds.get("model_fixed", {}).get("model", {"judged": 0, "accepted": 0})
-        rate = ratio(judged["accepted"], judged["judged"])
+        sums = kinds.get("model_fixed", {}).get("model", {"judged": 0, "accepted": 0})
+        rate = ratio(sums["accepted"], sums["judged"])
         result["draft_model"] = {
             "acceptance_per_token": round(rate, 4),
             "predicted_gain": {str(c): round(predicted_gain(rate, c), 3) for c in (5, 10)},
         }
+    judged = [one.judged for one in measured if one.judged]
+    if judged:
+        result["draft_policies"] = {"acceptance": acceptance(judged)} | policy_report(judged)
     bests = [one.best for one in measured if one.best is not None]
     if bests:
         result["best_of"] = best_report(bests)

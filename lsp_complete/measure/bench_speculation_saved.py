@@ -35,6 +35,7 @@ def line_of(tag: str, one: Measured) -> str:
         best = {"line": one.best.line, "greedy": to_json(one.best.greedy), "several": to_json(one.best.several)}
     values = {
         "tag": tag, "place": one.place, "repeated": one.repeated, "runs": runs, "kinds": one.kinds, "best": best, "costs": one.costs,
+        "judged": one.judged,
     }  # fmt: skip
     return json.dumps(values) + "\n"
 
@@ -52,7 +53,8 @@ def read_line(tag: str, line: str) -> Measured | None:
         best = raw["best"] and BestOf(
             raw["best"]["line"], from_json(Completion, raw["best"]["greedy"]), from_json(Completion, raw["best"]["several"])
         )
-        return Measured(raw["place"], raw["repeated"], runs, raw["kinds"], best, raw["costs"])
+        judged = {name: [(bool(right), float(p)) for right, p in said] for name, said in raw.get("judged", {}).items()}
+        return Measured(raw["place"], raw["repeated"], runs, raw["kinds"], best, raw["costs"], judged)
     except (ValueError, KeyError, TypeError, AttributeError, ProtocolError):
         return None
 

@@ -1,4 +1,5 @@
-"""Work done before it is asked for: warming the prompt of a file just opened or a place just visited.
+"""Work done before it is asked for: warming the prompt of a file just opened or a place just visited, moving the anchor, the
+full prompt behind a small one. What is done in the pause behind an answer is in `idle`.
 
 Rules:
 - Everything here runs at background or prefetch priority and is thrown away without trace if the user does otherwise.
@@ -14,16 +15,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..config import Settings
 from ..context.anchor import why_moved
-from ..engine.api import CompletionRequest, EngineTiming, Priority
-from ..errors import LspCompleteError
+from ..engine.api import Priority
 from .brain import Brain
 from .documents import OpenDocument
 from .planning import Framer, LoadedModel, plan_ahead, plan_fresh
+from .slices import LARGEST, Evaluator, Slices
 from .types import Answer, Query
 from .windows import window_for
 
@@ -31,8 +31,6 @@ logger = logging.getLogger(__name__)
 
 Future = asyncio.Future[Any]
 
-PAUSE_S = 1.5
-"""Seconds without a key after which the context may be renewed."""
 SOFT_TAIL = 0.7
 """The anchor is moved in the background once the tail holds this share of its limit."""
 SLICE_MS = 250.0
@@ -43,45 +41,6 @@ SMALL_KEYS = 3
 """Keys at one place that the small prompt answers although they contradict what was suggested; the next one waits."""
 MAX_WARM = 8
 """Documents that are made ready at a time: as many as an engine has slots by default."""
-SMALLEST, LARGEST = 16, 128
-"""Tokens of a slice: at least, and at most, also while no key comes."""
-
-
-@dataclass(slots=True)
-class Slices:
-    """A full prompt on its way behind a small one. ids: the prompt; done: tokens of it that are evaluated, also by the
-    tasks before this one; keys: that did not wait for it; pause: end after the slice that is being evaluated; step: resolved
-    by its end."""
-
-    ids: tuple[int, ...] = ()
-    done: int = 0
-    keys: int = 0
-    pause: bool = False
-    step: asyncio.Future[None] | None = None
-
-    @property
-    def left(self) -> int:
-        return len(self.ids) - self.done
-
-    def follow(self, ids: tuple[int, ...]) -> None:
-        """Go on with a prompt that may differ from the one before from some token on."""
-        same = 0
-        for mine, theirs in zip(self.ids[: self.done], ids, strict=False):
-            if mine != theirs:
-                break
-            same += 1
-        self.keys = self.keys if self.ids[:SMALLEST] == ids[:SMALLEST] else 0
-        self.ids, self.done, self.pause = ids, same, False
-
-    def next_end(self, size: int) -> int:
-        """Where a slice of about `size` tokens ends; no leftover smaller than a slice may be."""
-        end = self.done + size
-        return len(self.ids) if len(self.ids) - end < SMALLEST else end
-
-    def stepped(self) -> None:
-        """A slice has ended."""
-        if self.step is not None and not self.step.done():
-            self.step.set_result(None)
 
 
 class Ahead:
@@ -91,8 +50,7 @@ class Ahead:
         self._brain, self._clock, self._framer = brain, clock, framer
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._slices: dict[str, Slices] = {}
-        self._tokens_per_ms = 0.15
-        self.pause_s = PAUSE_S
+        self.evaluator = Evaluator(brain)
 
     def opened(self, state: OpenDocument, settings: Settings) -> None:
         """Make the prompt at the document's last known cursor ready."""
@@ -123,7 +81,7 @@ class Ahead:
     def typed(self, state: OpenDocument) -> None:
         """A key was pressed: what was being made ready for elsewhere in this document is stale."""
         task = self._tasks.get(state.document.uri)
-        if task is not None and task.get_name() in ("warm", "idle"):
+        if task is not None and task.get_name() == "warm":
             task.cancel()
 
     async def full_prompt(
@@ -137,12 +95,12 @@ class Ahead:
         if state.anchor is None or not state.anchor.small or task is None or model is None or slices is None:
             return
         moved = why_moved(state.next_anchor, query.document.buffer, query.offset, window_for(model, settings))
-        if moved or not (agrees or slices.keys >= SMALL_KEYS or slices.left <= self._slice):
+        if moved or not (agrees or slices.keys >= SMALL_KEYS or slices.left <= self.evaluator.size(SLICE_MS)):
             slices.keys += 1
             task.cancel()
             return
         waited: set[Future] = {task, overtaken}
-        if slices.left > WAIT_MS * self._tokens_per_ms:
+        if slices.left > self.evaluator.fit(WAIT_MS):
             slices.pause = True
             slices.step = asyncio.get_running_loop().create_future()
             waited.add(slices.step)
@@ -169,8 +127,10 @@ class Ahead:
             return
         if tail > soft:
             self._begin(state, self._move_anchor(state, settings))
-        elif self._framer is not None:
-            self._begin(state, self._when_idle(state, settings, self._framer))
+
+    def busy(self, uri: str) -> bool:
+        """Whether a prompt of this document is being made ready."""
+        return uri in self._tasks
 
     def stop(self) -> None:
         """Stop everything."""
@@ -184,7 +144,7 @@ class Ahead:
         old = self._tasks.pop(uri, None)
         if old is not None:
             old.cancel()
-        name = {"_warm": "warm", "_when_idle": "idle"}.get(getattr(work, "__name__", ""), "anchor")
+        name = "warm" if getattr(work, "__name__", "") == "_warm" else "anchor"
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)  # type: ignore[arg-type]
         self._tasks[uri] = task
 
@@ -198,8 +158,8 @@ class Ahead:
 
     async def _warm(self, state: OpenDocument, settings: Settings) -> None:
         """Evaluate the prompt at the cursor, without decoding, and let the document keep its anchor."""
-        model, engine = self._brain.model, self._brain.engine
-        if model is None or engine is None:
+        model = self._brain.model
+        if model is None:
             return
         window = window_for(model, settings)
         if self._framer is not None:
@@ -208,15 +168,7 @@ class Ahead:
         planned, trial = plan_fresh(state, cursor, model, window, self._framer)
         if state.anchor is None or why_moved(state.anchor, state.document.buffer, cursor, window):
             state.take_over(trial, trial.anchor)
-        await self._prefill(planned.prompt.prompt, state.document.uri, Priority.BACKGROUND)
-
-    async def _when_idle(self, state: OpenDocument, settings: Settings, framer: Framer) -> None:
-        """Once nobody types for a while: if the code at the cursor now needs what the prompt lacks, make a new one ready. A key
-        cancels this."""
-        await asyncio.sleep(self.pause_s)
-        model = self._brain.model
-        if model is not None and framer.wanting(state, min(state.cursor, state.document.buffer.length), model):
-            await self._move_anchor(state, settings)
+        await self.evaluator.evaluate(planned.prompt.prompt, state.document.uri, Priority.BACKGROUND)
 
     async def _full_behind_small(self, state: OpenDocument, settings: Settings) -> None:
         """Evaluate the full prompt slice by slice behind the small one that answers meanwhile, then change over. What was
@@ -229,15 +181,14 @@ class Ahead:
         slices = self._slices.setdefault(uri, Slices())
         slices.follow(planned.prompt.prompt)
         state.next_anchor = trial.anchor  # follows the edits that come meanwhile
-        size = self._slice
+        size = self.evaluator.size(SLICE_MS)
         try:
             while slices.left:
                 end = slices.next_end(size)
-                timing = await self._prefill(slices.ids[:end], uri, Priority.INTERACTIVE)
+                timing = await self.evaluator.evaluate(slices.ids[:end], uri, Priority.INTERACTIVE)
                 if timing is None:
                     return
-                if timing.evaluated >= SMALLEST and timing.prefill_ms > 0:
-                    self._tokens_per_ms += 0.3 * (timing.evaluated / timing.prefill_ms - self._tokens_per_ms)
+                self.evaluator.learn(timing)
                 slices.done, size = end, min(2 * size, LARGEST)
                 if slices.pause and slices.left:
                     return
@@ -256,7 +207,7 @@ class Ahead:
         planned, trial = plan_ahead(state, cursor, model, window_for(model, settings), self._framer)
         state.next_anchor = trial.anchor  # follows the edits that come meanwhile
         try:
-            await self._prefill(planned.prompt.prompt, state.document.uri, Priority.PREFETCH)
+            await self.evaluator.evaluate(planned.prompt.prompt, state.document.uri, Priority.PREFETCH)
             self._change_over(state, trial, settings, model)
         finally:
             self._let_go(state)
@@ -271,20 +222,3 @@ class Ahead:
         moved, buffer = state.next_anchor, state.document.buffer
         if not why_moved(moved, buffer, min(state.cursor, buffer.length), window_for(model, settings)):
             state.take_over(trial, moved)
-
-    @property
-    def _slice(self) -> int:
-        """Tokens of a slice at the measured rate."""
-        return max(SMALLEST, min(LARGEST, int(SLICE_MS * self._tokens_per_ms)))
-
-    async def _prefill(self, prompt: tuple[int, ...], key: str, priority: Priority) -> EngineTiming | None:
-        """Evaluate a prompt; None if that was not possible."""
-        engine = self._brain.engine
-        if engine is None:
-            return None
-        request = CompletionRequest(prompt, key=key, max_tokens=0, priority=priority, time_limit_ms=60_000)
-        try:
-            return (await engine.complete(request)).timing
-        except LspCompleteError as error:
-            logger.info("a prompt was not made ready: %s", type(error).__name__)
-            return None

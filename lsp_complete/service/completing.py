@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..config import Settings
-from ..context.anchor import why_moved
+from ..context.anchor import Window, why_moved
 from ..engine.api import Candidate, Completion, CompletionRequest, Priority, StopRules
 from ..errors import PromptCold
 from ..measure.stages import StageRecord
@@ -34,10 +34,12 @@ from ..suggest.typed import typed_since
 from .brain import Brain
 from .documents import OpenDocument
 from .generation import Generation
+from .held import Held
 from .judging import Judging, on_unknown
 from .lookups import Lookups
 from .planning import Framer, LoadedModel, Planned, plan
 from .selected import as_meant
+from .small import small_room, small_window
 from .surroundings import Surroundings, look_around
 from .types import Answer, Considered, Query, Suggestion
 from .windows import SMALL, PrefillRate, window_for
@@ -46,6 +48,8 @@ MIN_EVALUATE = 48
 """A prompt that needs no more tokens than this evaluated is never called cold."""
 AHEAD_EVALUATE = 160
 """A prompt for a place that may come is worth so many tokens of evaluation."""
+BEYOND_LINES = 3
+"""The rest of the line, a blank line, a line."""
 HOPELESS = -6.0
 """A line whose summed log-probability is below this (1 in 400) is not decoded further, whatever the level."""
 _LAST_WORD = re.compile(rb"[\w\x80-\xff]+\Z")
@@ -140,11 +144,34 @@ class Completer:
             return None
         if not hit.judged and not_worth(hit.text, attempt.settings.suggest.min_chars):
             return None
+        if (query.menu or query.single_line) and hit.text[:1] in ("\n", "\r"):
+            return None  # a menu's item has one line to show itself in
         suggestion = Suggestion(self._id(), hit.text, query.offset, query.offset)
         source = "typed_through" if hit.typed else "store"
         source = "prefetched" if hit.origin == "prefetch" and hit.fresh else source
         attempt.note(source=source, outcome="shown", post_ms=(self._clock() - began) * 1000)
         return Answer((suggestion,), attempt.record)
+
+    def from_held(self, attempt: Attempt) -> Answer | None:
+        """The last answer was held back and the typing agrees with it: what the model would say now is known."""
+        query, state, around, suggest = attempt.query, attempt.state, attempt.around, attempt.settings.suggest
+        held, running = state.held, state.generation is not None and state.generation.running
+        if held is None or running or not suggest.typed_through or query.trigger == "explicit" or query.candidates > 1 or query.selected:
+            return None
+        began = self._clock()
+        left = held.left(around.before, around.after, began)
+        amount = self._amount(attempt) if left is not None else None
+        if left is None or amount is None or not amount.request or amount.mode != held.mode:
+            return None
+        choice = choose(*scored([left]), self._polish_context(attempt, held), self._policy(attempt))[0]
+        if choice.reason != "unsure" and (left.stop == "unsure" or not choice.text):
+            return None
+        attempt.note(source="typed_through", post_ms=(self._clock() - began) * 1000)
+        if not choice.text:
+            return attempt.empty("held_back", choice.reason)
+        self._remember(attempt, held, choice, current=True)
+        attempt.note(outcome="shown")
+        return Answer((Suggestion(self._id(), choice.text, query.offset, query.offset, choice.mean),), attempt.record)
 
     def expected(self, attempt: Attempt) -> bool:
         """Whether an earlier suggestion still agrees with the text, so that the model will be verifying rather than writing."""
@@ -193,13 +220,14 @@ class Completer:
         return await self._finish(attempt, generation, "", self._clock())
 
     async def foresee(self, attempt: Attempt, evaluate: int = AHEAD_EVALUATE) -> str | None:
-        """The suggestion for a place that may come, kept in the store; "" if there is none, None if time was too short to tell. evaluate:
-        prompt tokens that it is worth, 0 for any number. Raises PromptCold where it would take more, and what the engine raises."""
+        """The suggestion for a place that may come, kept in the store; "" if there is none, None if time was too short to tell. At the end
+        of a line it may begin with a line end. evaluate: prompt tokens that it is worth, 0 for any number. Raises PromptCold where it
+        would take more, and what the engine raises."""
         uri, around = attempt.query.document.uri, attempt.around
         known = self._store.lookup(uri, around.before, around.after, look_only=True)
         if known is not None:
             return known.text
-        amount = self._amount(attempt)
+        amount = self._amount(attempt) if attempt.background else beyond(self._amount(attempt), attempt)
         if not amount.request:
             return ""
         planned = self._plan(attempt, small=False)
@@ -357,11 +385,18 @@ class Completer:
             state.anchor = state.head = None
         elif state.anchor is not None and state.anchor.small:
             small = not why_moved(state.anchor, state.document.buffer, query.offset, SMALL)
-        window = SMALL if small else window_for(model, attempt.settings)
+        window = self._small(attempt, model) if small else window_for(model, attempt.settings)
         planned = plan(state, query.offset, model, window, None if attempt.ahead_ms else self._framer)
         total = self._clock() - began
         attempt.spent(context_ms=(total - planned.tokenize_s) * 1000, tokenize_ms=planned.tokenize_s * 1000)
         return planned
+
+    def _small(self, attempt: Attempt, model: LoadedModel) -> Window:
+        """The window of the small prompt: the standing one's, or as much as the deadline allows."""
+        state, query = attempt.virtual
+        if state.anchor is not None:
+            return SMALL
+        return small_window(state, query.offset, model, small_room(self._rate.tokens_per_s, attempt.settings.first_deadline_ms))
 
     async def _finish(self, attempt: Attempt, generation: Generation, typed: str, began: float) -> Answer:
         """began: when this request began to wait for the generation."""
@@ -377,11 +412,21 @@ class Completer:
             self._lookups.answered(generation.request, completion.timing.decoded)
         post = self._clock()
         suggestions, reason = self._polished(attempt, generation, completion, typed)
+        attempt.state.held = self._held(attempt, generation, completion) if reason == "unsure" and not suggestions else None
         attempt.spent(post_ms=(self._clock() - post) * 1000)
         if not suggestions:
             return attempt.empty("empty" if reason in ("", "empty") else "held_back", reason)
         attempt.note(outcome="shown")
         return Answer(suggestions, attempt.record, attempt.considered)
+
+    def _held(self, attempt: Attempt, generation: Generation, completion: Completion) -> Held | None:
+        """An answer that was held back, unless it came from the small prompt or its time was over."""
+        first, anchor = completion.candidates[0], attempt.virtual[0].anchor
+        if attempt.query.selected or first.stop == "time" or anchor is None or anchor.small:
+            return None
+        return Held(
+            generation.before, generation.after, first, generation.mode, generation.base_indent, generation.frozen_suffix, self._clock()
+        )
 
     def _note_engine(self, attempt: Attempt, completion: Completion, waited_ms: float) -> None:
         """The engine's stage times; for a joined request only what it waited for."""
@@ -437,7 +482,7 @@ class Completer:
             names=on_unknown(document.language_id, level),
         )
 
-    def _polish_context(self, attempt: Attempt, generation: Generation) -> PolishContext:
+    def _polish_context(self, attempt: Attempt, generation: Generation | Held) -> PolishContext:
         around, document, suggest = attempt.around, attempt.query.document, attempt.settings.suggest
         judged = (not attempt.ahead_ms or attempt.background) and not attempt.query.selected
         return PolishContext(
@@ -456,7 +501,7 @@ class Completer:
             parses_ok=self._judging.parses_ok(document, attempt.query.offset) if judged and self._judging else None,
         )
 
-    def _remember(self, attempt: Attempt, generation: Generation, choice: Choice, *, current: bool) -> None:
+    def _remember(self, attempt: Attempt, generation: Generation | Held, choice: Choice, *, current: bool) -> None:
         """Into the store; a text that has nothing to show now may have something once a closer is typed over."""
         document = attempt.query.document
         entry = Entry(
@@ -487,6 +532,15 @@ def scored(candidates: Sequence[Candidate]) -> tuple[list[Scored], list[str]]:
     """The candidates and their stops as `suggest.choose` wants them. Pure."""
     texts = [Scored(_whole_words(c), c.logprobs, c.masses, c.offsets) for c in candidates]
     return texts, ["tokens" if c.stop == "unsure" else c.stop for c in candidates]
+
+
+def beyond(amount: Amount, attempt: Attempt) -> Amount:
+    """At the end of a line that has text: what comes next, be it on the next line or the one after a blank one."""
+    line = attempt.around.before.rpartition("\n")[2]
+    allowed = attempt.settings.suggest.multiline != "never" and not attempt.query.single_line and not attempt.query.menu
+    if amount.mode != "line" or not allowed or not line.strip() or attempt.around.rest.strip():
+        return amount
+    return replace(amount, max_lines=BEYOND_LINES)
 
 
 def _whole_words(candidate: Candidate) -> bytes:

@@ -39,10 +39,10 @@ from ..index.manifest import Cache
 from ..index.symbols import imported_module, symbols_of
 from ..index.walk import Guard, Rules
 from ..index.worker import IndexWorker
+from ..syntax.nodes import Outline
 from ..syntax.worker import SyntaxState, SyntaxWorker
 from ..text.document import Document
 from ..text.edits import Edit
-from .brain import Brain
 from .documents import DocumentSet, OpenDocument
 from .places import IndexLookups, Own, own_of, place_at, shown_path
 from .planning import LoadedModel
@@ -170,7 +170,6 @@ class ContextJoin:
 
     async def close(self) -> None:
         """Stop all threads."""
-        self.summaries.stop()
         if self._resume is not None:
             self._resume.cancel()
         worker, self.worker = self.worker, None
@@ -198,6 +197,11 @@ class ContextJoin:
         followed = self._followed.get(uri)
         return followed.uncut if followed is not None else ()
 
+    def outline(self, uri: str) -> Outline | None:
+        """The outline of an open document as far as it is known."""
+        syntax = self.syntax.state(uri)
+        return syntax.outline if syntax is not None else None
+
     def opened(self, document: Document) -> None:
         """Follow a document from now on, unless it is secret."""
         if self.secret(document.uri):
@@ -218,7 +222,6 @@ class ContextJoin:
     def changed(self, old: Document, new: Document, edits: Sequence[Edit], anchor: Anchor | None) -> None:
         """A document was edited. anchor: the one in force before the edits."""
         followed = self._followed.get(new.uri)
-        self.summaries.stop()
         if followed is None:
             return
         self.touched(new.uri)
@@ -229,11 +232,6 @@ class ContextJoin:
             followed.parsed = asyncio.Event()
         self.syntax.change(new, edits)
         self._hold()
-
-    def answered(self, brain: Brain) -> None:
-        """Behind an answer: if nobody types now, there is time for summaries."""
-        if self._settings.prefetch == "full" and self._wanted():
-            self.summaries.idle(brain.engine, brain.model)
 
     def _hold(self) -> None:
         """Keep the index worker still until typing pauses."""

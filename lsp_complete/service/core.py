@@ -31,8 +31,10 @@ from ..text.positions import Encoding
 from .ahead import Ahead
 from .brain import Brain, Opener, Show, Status
 from .completing import Attempt, Completer
-from .context_join import ContextJoin
+from .context_join import ContextJoin, path_of
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
+from .idle import Idle
+from .imported import Imports
 from .judging import Judging
 from .likelihood import Likelihood, likelihood
 from .lookups import Lookups
@@ -89,6 +91,8 @@ class Service:
         self._completer = Completer(self.brain, self.store, clock, framer, self.lookups, judging, self.reference)
         self._ahead = Ahead(self.brain, clock, framer)
         self._prefetch = Prefetch(self._completer, self.store, clock)
+        imports = Imports(self.context.outline, lambda: self.context.guard, path_of, self.documents.get)
+        self._idle = Idle(self.brain, self.documents, self._ahead, clock, framer, imports.places, self.context.secret, self.context.summaries)
         self._restart: asyncio.Future[None] | None = None
         self._waiting: dict[str, asyncio.Future[None]] = {}
 
@@ -116,6 +120,7 @@ class Service:
         """Let go of the engine and start again if documents are open."""
         self._prefetch.stop()
         await self.reference.stop()
+        self._idle.forget()
         await self.brain.stop()
         self.documents.forget_model()
         if len(self.documents):
@@ -125,6 +130,7 @@ class Service:
         """Stop all work and let go of the engine."""
         self._ahead.stop()
         self._prefetch.stop()
+        self._idle.stop()
         for state in self.documents:
             state.stop_generation()
         await self.context.close()
@@ -167,6 +173,7 @@ class Service:
         self.lookups.changed(uri, old.buffer, edits)
         self._ahead.typed(state)
         self.reference.disturbed()
+        self._idle.stop()
         self._prefetch.changed(state, edits)
         if self.recorder.on and not self.context.secret(uri):
             self.recorder.changed(old, state.document, edits)
@@ -182,6 +189,7 @@ class Service:
         """A document was closed; its work stops."""
         state = self.documents.close(uri)
         if state is not None:
+            self._idle.stop()
             state.stop_generation()
             self._ahead.forget(uri)
             self.reference.disturbed()
@@ -213,6 +221,7 @@ class Service:
             if offset != state.cursor:
                 self.reference.disturbed()
             state.cursor = offset
+            self._idle.stop()
             self._ahead.moved(state, self.thrift.settings(self.settings))
             self.recorder.moved(state.document, offset)
             self.outcomes.moved(uri, offset)
@@ -303,6 +312,10 @@ class Service:
         if self._prefetch.nothing(attempt):
             attempt.note(source="prefetched")
             return attempt.empty("empty", "foreseen")
+        known = self._completer.from_held(attempt)
+        if known is not None:
+            self._look_ahead(attempt, known)
+            return known
         if not self.brain.ready:
             self._start()
             return Answer((), replace(record, outcome="unavailable", reason=self.brain.problem or "starting"))
@@ -315,7 +328,6 @@ class Service:
         answer = await self._completer.complete(attempt)
         if not overtaken.done():
             self._look_ahead(attempt, answer)
-            self.context.answered(self.brain)
             asyncio.get_running_loop().call_soon(self._behind, state)
         return answer
 
@@ -337,6 +349,7 @@ class Service:
         self._prefetch.answered(attempt, answer, settings)
         if self.reference.on:
             self.reference.answered(attempt)
+        self._idle.answered(attempt.state, settings)
 
     def _behind(self, state: OpenDocument) -> None:
         """Once the answer is on its way: what the next key finds ready."""

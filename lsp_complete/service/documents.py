@@ -21,6 +21,7 @@ from ..text.tokens import SpanCache, TokenTable
 
 if TYPE_CHECKING:
     from .generation import Generation
+    from .held import Held
     from .lookups import LookupText
 
 MAX_TABLE_CHARS = 60_000_000
@@ -32,7 +33,7 @@ class OpenDocument:
     """State of one open document.
 
     anchor, head, frame: in force. parts: of the last prompt. next_anchor: being made ready behind it. generation: work in flight; stopped: the last one
-    that was stopped. lookup: what proposals may be looked up in beside the prompt. requests: asked so far. Times are clock seconds, −1 for never. cursor: last known offset.
+    that was stopped; held: the last answer, if it was held back as unsure. lookup: what proposals may be looked up in beside the prompt. requests: asked so far. Times are clock seconds, −1 for never. cursor: last known offset.
     """
 
     document: Document
@@ -45,6 +46,7 @@ class OpenDocument:
     next_anchor: Anchor | None = None
     generation: Generation | None = None
     stopped: Generation | None = None
+    held: Held | None = field(default=None, repr=False)
     lookup: LookupText | None = field(default=None, repr=False)
     requests: int = 0
     changed_at: float = -1.0
@@ -75,6 +77,7 @@ class OpenDocument:
     def take_over(self, planned: OpenDocument, anchor: Anchor | None) -> None:
         """Put a prompt that was planned on a copy in force. anchor: its anchor, moved along with the edits since then."""
         self.anchor, self.head, self.frame, self.parts = anchor, planned.head, planned.frame, planned.parts
+        self.held = None
 
     def ensure_table(self, tokenizer: Tokenizer, spans: SpanCache) -> TokenTable:
         """The token table of the current snapshot, made on first use over the cache that documents share."""
@@ -119,5 +122,5 @@ class DocumentSet:
     def forget_model(self) -> None:
         """Drop what depends on the vocabulary (another model was loaded)."""
         for state in self._documents.values():
-            state.table = state.anchor = state.head = state.next_anchor = state.lookup = None
+            state.table = state.anchor = state.head = state.next_anchor = state.lookup = state.held = None
             state.last_tokens = state.cached_prompt = ()

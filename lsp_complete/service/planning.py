@@ -12,12 +12,17 @@ from typing import Protocol
 
 from ..context.anchor import Anchor, Window, choose, why_moved
 from ..context.header import EMPTY, Frame, HeaderFormat
+from ..context.heads import enclosing_heads
 from ..context.prompt import FimTokens, PromptPlan, build_head, plan_anchored, plan_standard
 from ..context.reasons import Parts, why_differs
+from ..text.buffer import TextBuffer
 from ..text.pretokens import last_pretoken_start
 from ..text.tokenizer import Tokenizer
 from ..text.tokens import SpanCache, TokenTable
 from .documents import OpenDocument
+
+FEW_LINES = 10
+"""The small window, and any of no more lines above the cursor has the heads of the blocks around it before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,9 @@ def plan(
         state.head, moved = None, "context_changed"
     if state.head is None or window.standard:
         state.frame = framer.frame(state, state.anchor, cursor, model) if framer is not None else EMPTY
+        if (window.small or window.lines_above <= FEW_LINES) and not window.standard:
+            heads = heads_above(buffer, state.anchor, cursor)
+            state.frame = replace(state.frame, opening=(*state.frame.opening, *timed.tokenize(heads))) if heads else state.frame
         room = framer.room(state.frame) if framer is not None else 0
         if room and moved != "context_changed":
             state.anchor = choose(buffer, cursor, sized(state, cursor, window, room, timed.ids), None)
@@ -135,6 +143,11 @@ def plan(
     parts = Parts((*frame.header, *frame.opening), anchor.prefix, anchor.suffix, prompt.tail, anchor.window_start)
     differs, state.parts = why_differs(state.parts, parts), parts
     return Planned(prompt, anchor, moved, differs, timed.seconds)
+
+
+def heads_above(buffer: TextBuffer, anchor: Anchor, cursor: int) -> str:
+    """What the window of this anchor stands inside of, as text before it."""
+    return enclosing_heads(buffer, buffer.position(anchor.window_start)[0], buffer.position(cursor)[0])
 
 
 def sized(

@@ -2,8 +2,9 @@
 
 Strategy: the document is changed on a copy, the standing prompt grows by the suggestion (which the slot holds already), and the
 model is asked at lower priority. What comes stands in the suggestion store at the place where it will count; so acceptance,
-typing through and Enter all find it there. Where the model says nothing at the end of a line, it is asked once more as if Enter had
-been pressed. `full` goes on from there, as long as there is time.
+typing through and Enter all find it there. At the end of a line it may begin with a line end (unless `multiline` is "never"), so
+the next line is on screen without another key, whatever its indentation. Where the model says nothing there, it is asked once more
+as if Enter had been pressed. `full` goes on from there, as long as there is time.
 
 Rules:
 - It begins `START_S` after the answer: who types on within that time has decided otherwise, mostly.
@@ -34,6 +35,7 @@ from ..text.positions import Encoding
 from .completing import Attempt, Completer
 from .documents import OpenDocument
 from .generation import Generation
+from .held import Held
 from .surroundings import AFTER_CHARS, BEFORE_CHARS
 from .types import Answer, Query, Suggestion
 
@@ -53,7 +55,7 @@ Sleep = Callable[[float], Awaitable[object]]
 class Prediction:
     """before, after: windows around the place where the suggestion on screen stood first (`\\n` line ends). path: what is expected to be inserted
     there. asked: how much of it had been inserted where the model was asked last. holder: the copy of the document that this
-    was asked for; joined: a request has taken its work over."""
+    was asked for; joined: a request has taken its work over. nothing: where the model had nothing to show, and what was held back."""
 
     before: str
     after: str
@@ -63,7 +65,7 @@ class Prediction:
     asked: int = -1
     holder: OpenDocument | None = None
     joined: bool = False
-    nothing: list[int] = field(default_factory=list)
+    nothing: dict[int, Held | None] = field(default_factory=dict)
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
     def left(self, before: str, after: str) -> str | None:
@@ -125,19 +127,24 @@ class Prefetch:
             self.forget(uri)
             return
         generation, state = prediction.generation, attempt.state
-        if generation is None or (state.generation is not None and state.generation.running):
+        one_line = attempt.query.menu or attempt.query.single_line
+        if generation is None or (one_line and generation.request.stop.max_lines > 1) or (state.generation is not None and state.generation.running):
             return
         typed = typed_since(generation.before, around.before, len(prediction.path) + 200)
         if typed is not None and not generation.contradicts(typed) and generation.after == around.after:
             state.generation, prediction.joined = generation, True
 
     def nothing(self, attempt: Attempt) -> bool:
-        """Whether the model has said already that it has nothing for this request's place."""
+        """Whether the model has said already that it has nothing for this request's place. What it held back there then stands for the
+        keys to come."""
         prediction, around = self._predictions.get(attempt.query.document.uri), attempt.around
         if prediction is None or not prediction.nothing or attempt.query.trigger == "explicit":
             return False
         left = prediction.left(around.before, around.after)
-        return left is not None and len(prediction.path) - len(left) in prediction.nothing
+        if left is None or len(prediction.path) - len(left) not in prediction.nothing:
+            return False
+        attempt.state.held = prediction.nothing[len(prediction.path) - len(left)]
+        return True
 
     def answered(self, attempt: Attempt, answer: Answer, settings: Settings) -> None:
         """A suggestion is on its way to the screen: begin to prepare the next one. settings: as they count for work ahead now."""
@@ -200,7 +207,7 @@ class Prefetch:
                 logger.debug("nothing was prepared: %s", type(error).__name__)
                 return
             if text == "":
-                made.nothing.append(len(made.path))
+                made.nothing[len(made.path)] = state.held
                 text = "" if entered else enter_at(ahead)
                 entered = True
             else:
@@ -225,7 +232,7 @@ def accepted(state: OpenDocument, query: Query, shown: Suggestion, now: float) -
     """A copy of the document as it is once the suggestion is accepted, and a request at the cursor's place then."""
     buffer = query.document.buffer
     change = Change((buffer.position(shown.start), buffer.position(shown.end)), shown.text)
-    copy = replace(state, table=None, next_anchor=None, generation=None, stopped=None)
+    copy = replace(state, table=None, next_anchor=None, generation=None, stopped=None, held=None)
     copy.change([change], Encoding.UTF32, query.document.version + 1, now)
     offset = shown.start + len(shown.text)
     copy.cursor = offset

@@ -116,7 +116,10 @@ def engine_options(settings: Settings, path: Path) -> EngineOptions:
         disk_cache_dir=str(prompts_folder()) if disk else None,
         disk_cache_bytes=disk << 20,
         draft_path=draft_path(settings, path),
-        speculative_tokens=SPECULATIVE_TOKENS if engine.speculation else 0,
+        speculative_tokens=engine.draft_tokens if engine.speculation else 0,
+        draft_temperature=engine.draft_temperature / 100,
+        draft_least=engine.draft_least / 100,
+        draft_back_off=engine.draft_back_off,
         count_niced=not settings.reference_model,
     )
 

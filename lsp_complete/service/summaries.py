@@ -4,7 +4,7 @@ Strategy: the model fills in the comment line above a function, which every code
 text and the model's name, so it is written once. A prompt never waits for one: until it is there, the signature stands alone.
 
 Rules:
-- Asked for only with `prefetch = "full"`, at background priority, one at a time, after IDLE_S without a key; a key stops it.
+- Asked for only with `prefetch = "full"`, at background priority, one at a time, in the pauses that `idle` gives; a key stops it.
 - Only functions that a prompt had in its least wanted tier are ever summarized, at most MAX_WAITING wait.
 - A sentence is one line of plain words, or it is nothing. Both are remembered.
 - Thread: the event loop.
@@ -12,14 +12,14 @@ Rules:
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import xxhash
 
-from ..engine.api import CompletionRequest, Engine, Priority, StopRules
+from ..engine.api import Candidate, CompletionRequest, Engine, Priority, StopRules
 from ..errors import LspCompleteError
 from ..index.manifest import Cache, NoCache
 from ..index.symbols import Definition
@@ -29,14 +29,21 @@ from .planning import LoadedModel
 
 logger = logging.getLogger(__name__)
 
-IDLE_S = 5.0
 MAX_WAITING = 64
 MAX_KNOWN = 4_000
 MAX_TOKENS = 32
 MIN_WORDS, MAX_CHARS = 3, 120
+TRIES = 3
+KEY = "summaries"
+"""Of the slot."""
 
-Task = tuple[str, str]
-"""(language, text of the function)."""
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A sentence to be written. key: it is kept under; prompt: to be evaluated first."""
+
+    key: str
+    prompt: tuple[int, ...]
 
 
 def text_of(found: Definition) -> str:
@@ -58,9 +65,8 @@ class Summaries:
     def __init__(self) -> None:
         self.cache: Cache = NoCache()
         self._known: dict[str, str] = {}
-        self._waiting: OrderedDict[str, Task] = OrderedDict()
-        self._work: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        self._tries: dict[str, int] = {}
         self._model = ""
 
     def sentence(self, language: str, found: Definition) -> str:
@@ -85,60 +91,54 @@ class Summaries:
         digest = xxhash.xxh3_128_hexdigest(text_of(found).encode("utf-8", "surrogatepass"))
         return f"summary:1:{self._model}:{language}:{digest}"
 
-    def idle(self, engine: Engine | None, model: LoadedModel | None) -> None:
-        """Nobody is waiting for anything: begin once it has stayed so for IDLE_S."""
-        self.stop()
-        if engine is None or model is None or not model.fim.suffix or not self._waiting:
-            return
+    def next(self, model: LoadedModel) -> Task | None:
+        """What to write now; None if nothing waits. What the cache has is taken from there."""
         if self._model != model.name:  # what waits was keyed for another model
             self._model, self._waiting = model.name, OrderedDict()
-            return
-        self._timer = asyncio.get_running_loop().call_later(IDLE_S, self._begin, engine, model)
-
-    def stop(self) -> None:
-        """A key was pressed, or the end has come."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._work is not None:
-            self._work.cancel()
-            self._work = None
-
-    def _begin(self, engine: Engine, model: LoadedModel) -> None:
-        self._timer = None
-        self._work = asyncio.ensure_future(self.work(engine, model))
-
-    async def work(self, engine: Engine, model: LoadedModel) -> None:
-        """Write sentences until none waits. Cancelling stops the engine's work."""
-        while self._waiting:
-            key, (language, text) = next(iter(self._waiting.items()))
+        while self._waiting and model.fim.suffix:
+            key, (language, text) = _first(self._waiting)
             stored = self.cache.get_bytes(key)
             if stored is None:
-                raw = await self._ask(engine, model, language, text)
-                if raw is None:
-                    return
-                stored = sentence_of(raw).encode()
-                self.cache.put_bytes(key, stored)
+                return Task(key, _prompt(model, language, text))
             self._remember(key, stored.decode("utf-8", "replace"))
+        return None
 
-    def _remember(self, key: str, sentence: str) -> None:
-        self._waiting.pop(key, None)
-        if len(self._known) >= MAX_KNOWN:
-            self._known.clear()
-        self._known[key] = sentence
-
-    async def _ask(self, engine: Engine, model: LoadedModel, language: str, text: str) -> str | None:
-        """The comment line above the function as the model fills it in; None if the engine cannot now."""
-        facts = all_languages().get(language)
-        mark = facts.line_comment if facts is not None and facts.line_comment else "//"
-        tokenize: Callable[[str], list[int]] = model.spans.ids
-        prompt = model.fim.lay_out(tokenize(f"{mark} "), tokenize(f"\n{text}\n"))
+    async def write(self, engine: Engine, task: Task, limit_ms: float = 60_000) -> bool:
+        """Ask for the sentence, with the prompt evaluated already. False if the engine cannot now, or time was too short; after
+        TRIES times that is an answer too: none. Cancelling stops the engine's work."""
         request = CompletionRequest(
-            prompt, key="summaries", max_tokens=MAX_TOKENS, priority=Priority.BACKGROUND, stop=StopRules("line"), time_limit_ms=60_000
+            task.prompt, key=KEY, max_tokens=MAX_TOKENS, priority=Priority.BACKGROUND, stop=StopRules("line"), time_limit_ms=limit_ms
         )
         try:
             answer = await engine.complete(request)
         except LspCompleteError as error:
             logger.info("no summary was written: %s", type(error).__name__)
-            return None
-        return answer.candidates[0].text.decode("utf-8", "replace") if answer.candidates else ""
+            return False
+        found = answer.candidates[0] if answer.candidates else Candidate(b"")
+        if found.stop == "time":
+            self._tries[task.key] = tries = self._tries.get(task.key, 0) + 1
+            if tries < TRIES:
+                return False
+        sentence = "" if found.stop == "time" else sentence_of(found.text.decode("utf-8", "replace"))
+        self.cache.put_bytes(task.key, sentence.encode())
+        self._remember(task.key, sentence)
+        return True
+
+    def _remember(self, key: str, sentence: str) -> None:
+        self._waiting.pop(key, None)
+        self._tries.pop(key, None)
+        if len(self._known) >= MAX_KNOWN:
+            self._known.clear()
+        self._known[key] = sentence
+
+
+def _prompt(model: LoadedModel, language: str, text: str) -> tuple[int, ...]:
+    """The comment line above a function, for the model to fill in."""
+    facts = all_languages().get(language)
+    mark = facts.line_comment if facts is not None and facts.line_comment else "//"
+    tokenize: Callable[[str], list[int]] = model.spans.ids
+    return model.fim.lay_out(tokenize(f"{mark} "), tokenize(f"\n{text}\n"))
+
+
+def _first(waiting: OrderedDict[str, tuple[str, str]]) -> tuple[str, tuple[str, str]]:
+    return next(iter(waiting.items()))

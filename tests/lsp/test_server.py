@@ -472,7 +472,7 @@ async def test_after_some_keys_that_contradict_the_full_prompt_is_waited_for() -
 
 async def test_where_the_full_prompt_takes_long_a_key_waits_for_a_slice_only() -> None:
     async with session(Cold(), COLD_SETTINGS) as (client, server, engine):
-        server.service._ahead._tokens_per_ms = 0.001
+        server.service._ahead.evaluator.tokens_per_ms = 0.001
         first = await first_answer(client, server, engine)
         agreeing = press(client, 7, "o")
         await client.request("workspace/executeCommand", {"command": "lsp-complete.stats", "arguments": []})

@@ -27,11 +27,11 @@ from lsp_complete.measure.bench_keystrokes_replay import (
     Rule,
     Told,
     known_at,
-    left_over,
 )
 from lsp_complete.measure.corpus import Source
 from lsp_complete.measure.session import session
 from lsp_complete.measure.typist import script_for
+from lsp_complete.service.held import left_over
 from lsp_complete.suggest.confidence import Level
 
 from .conftest import Options

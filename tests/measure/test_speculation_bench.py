@@ -37,6 +37,13 @@ from lsp_complete.measure.bench_speculation_points import (
     make_points,
     repeated_share,
 )
+from lsp_complete.measure.bench_speculation_policies import (
+    TEMPERATURES,
+    DraftPolicy,
+    acceptance,
+    played,
+    policy_report,
+)
 from lsp_complete.measure.bench_speculation_report import (
     Measured,
     Run,
@@ -45,6 +52,7 @@ from lsp_complete.measure.bench_speculation_report import (
     variant_report,
     verdict,
 )
+from lsp_complete.measure.bench_speculation_saved import line_of, read_line
 from lsp_complete.measure.corpus import Place, Source
 from lsp_complete.service.planning import LoadedModel
 from tests.engine.fake_backend import SIZE, FakeBackend, FakeVocab, encode
@@ -204,6 +212,9 @@ async def test_a_model_with_its_draft_from_files_to_figures() -> None:
     assert set(result["batch_cost"]) == {"1", "2", "4", "8", "16"} and "draft_model" in result
     assert dict(bench.flatten(result))["variants.all.gain"] == result["gain"]
     assert len(backends) == 2 and all(backend.closed for backend in backends)
+    policies = result["draft_policies"]
+    assert policies["acceptance"]["0.0"] > 0.9 > policies["acceptance"]["1.0"], "the draft is the model itself, but for what healing forces"
+    assert policies["10"]["best"]["gain"] >= policies["10"]["default"] and policies["10"]["tokens"]["7"] == policies["10"]["default"]
     best = result["best_of"]
     assert best["n"] == 2 and best["cost_ratio"] > 0
     assert best["exact_greedy"] <= best["exact_best"] and 1 <= best["distinct"] <= 4
@@ -224,6 +235,31 @@ def test_best_of_several_against_greedy() -> None:
     assert result["exact_top_ranked"] == result["exact_top_by_mean"] == 0.3333
     assert result["cost_ratio"] == 3.0 and result["distinct"] == 2.0 and result["greedy_ms_p50"] == 10.0
     assert best_report([])["n"] == 0
+
+
+def test_policies_are_played_over_what_the_draft_said() -> None:
+    right, wrong, unsure = (True, 0.9), (False, 0.9), (True, 0.3)
+    default = DraftPolicy()
+    assert played([[right] * 40], default, 10) > played([[right] * 40], replace(default, tokens=2), 10) > 1.5
+    assert played([[right] * 40], default, 10) > played([[right] * 40], default, 5)
+    hard = [[wrong] * 40 for _ in range(20)]
+    assert 0.95 < played(hard, default, 10) <= 1.0, "what is never right turns itself off"
+    assert played(hard, replace(default, back_off=1), 10) >= played(hard, default, 10)
+    lucky = [[unsure] * 40 for _ in range(4)]
+    assert played(lucky, replace(default, least=0.2), 10) > 1.5 > played(lucky, default, 10), "who is unsure stops"
+    assert played([[right]], default, 10) == 1.0, "the last token is the target's own"
+    both = [{str(t): [right] * 20 if t < 0.5 else [wrong] * 20 for t in TEMPERATURES}]
+    found = policy_report(both)
+    assert found["5"]["best"]["temperature"] == 0.0 and found["5"]["temperature"]["0.3"] == found["5"]["default"]
+    assert acceptance(both) == {"0.0": 1.0, "0.3": 1.0, "0.6": 0.0, "1.0": 0.0}
+
+
+def test_what_the_draft_said_is_kept() -> None:
+    one = Measured("f:1", 0.5, {"plain": Run(Candidate(b"x"), [1.0])}, judged={"0.0": [(True, 0.5), (False, 0.25)]})
+    again = read_line("t", line_of("t", one))
+    assert again is not None and again.judged == one.judged
+    older = line_of("t", one).replace('"judged"', '"other"')
+    assert read_line("t", older).judged == {}  # type: ignore[union-attr]
 
 
 async def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:

@@ -267,20 +267,19 @@ async def test_what_was_typed_since_is_fetched_once_the_typing_pauses(tmp_path: 
     async with window(tmp_path, {"client.py": CLIENT}, prefetch="light") as view:
         text = f"import client\n\n\ndef f():\n    value = 1\n    {MARK}\n"
         uri = view.open("main.py", text)
-        view.service._ahead.pause_s = 1e9
+        pause: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        view.service._idle._sleep = lambda _s: asyncio.shield(pause)
         head = (await view.ask(uri)).partition("<M>")[0]
         assert "def fetch" not in head
         for char in "c = client.Client('x'); c.":
             view.type(uri, char)
             assert (await view.ask(uri)).partition("<M>")[0] == head
-        view.service._ahead.pause_s = 0.0
         state = view.service.documents.get(uri)
         assert state is not None and view.service.context.wanting(state, view.cursors[uri], MODEL)
-        view.service._ahead.typed(state)
-        await asyncio.sleep(0)
         await view.ask(uri)
-        while view.service._ahead._tasks:
-            await asyncio.gather(*view.service._ahead._tasks.values(), return_exceptions=True)
-            await asyncio.sleep(0)
+        task = view.service._idle._task
+        assert task is not None
+        pause.set_result(None)
+        await task
         assert "def fetch(self, path: str) -> bytes" in (await view.ask(uri)).partition("<M>")[0]
         assert not view.service.context.wanting(state, view.cursors[uri], MODEL)

@@ -50,6 +50,11 @@ class Clock:
             await asyncio.sleep(0)
 
 
+async def never(_seconds: float) -> None:
+    """No pause is long enough: what `idle` does has tests of its own."""
+    await asyncio.get_running_loop().create_future()
+
+
 def script(request: CompletionRequest) -> bytes | Completion:
     """What stands behind the text that the model has seen last."""
     text = prompt_text(request.prompt) + request.forced.decode()
@@ -73,10 +78,10 @@ class Desk:
     def asked(self) -> list[CompletionRequest]:
         return [r for r in self.view.engine.requests if r.max_tokens]
 
-    async def ask(self) -> Answer:
+    async def ask(self, menu: bool = False) -> Answer:
         document = self.view.service.snapshot(self.uri)
         assert document is not None
-        answer = await self.view.service.answer(Query(document, self.view.cursors[self.uri], self.clock.now))
+        answer = await self.view.service.answer(Query(document, self.view.cursors[self.uri], self.clock.now, menu=menu))
         for _ in range(5):
             await asyncio.sleep(0)
         return answer
@@ -92,7 +97,7 @@ async def desk(root: Path, level: str = "light", hold: bool = False, **values: A
         clock = Clock()
         view.service.brain.engine = view.engine = ScriptedEngine(script)
         view.service._prefetch._sleep, view.service._prefetch._clock = clock.sleep, clock
-        view.service._ahead.pause_s = 1e9
+        view.service._idle._sleep, view.service._idle._clock = never, clock
         uri = view.open("a.py", TEXT)
         await view.settled()
         await view.engine.wait_for(lambda: all(call.outcome == "done" for call in view.engine.calls))
@@ -215,6 +220,55 @@ def silent(request: CompletionRequest) -> bytes | Completion:
     return b"count += 1" if text.endswith("value * 2\n        ") else script(request)
 
 
+def beyond(request: CompletionRequest) -> bytes | Completion:
+    """At the end of the line, where that is allowed, the next line, less indented than Enter would make it."""
+    text = prompt_text(request.prompt) + request.forced.decode()
+    if request.max_tokens and text.endswith("value * 2"):
+        return Completion((Candidate(b"\n    else_too()" if request.stop.max_lines > 1 else b""),), EngineTiming())
+    return b"count += 1" if text.endswith("value * 2\n        ") else script(request)
+
+
+async def test_the_next_line_is_offered_at_the_end_of_the_accepted_one_whatever_its_indentation(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.view.engine._script = beyond
+        await at.ask()
+        await at.clock.advance(START_S)
+        assert len(at.asked) == 2 and (at.asked[1].stop.mode, at.asked[1].stop.max_lines) == ("line", 3)
+        at.type(FIRST)
+        assert shown(await at.ask()) == ("\n    else_too()", "prefetched")
+        assert len(at.asked) == 2
+
+
+async def test_who_presses_enter_first_is_asked_for_there(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.view.engine._script = beyond
+        await at.ask()
+        await at.clock.advance(START_S)
+        at.type(FIRST)
+        await at.ask()
+        at.type("\n        ")
+        assert shown(await at.ask()) == ("count += 1", "model"), "Enter indents deeper than the line that was foreseen"
+
+
+async def test_a_request_takes_the_next_line_over_while_it_is_made_but_a_menu_does_not(tmp_path: Path) -> None:
+    for menu in (False, True):
+        root = tmp_path / str(menu)
+        root.mkdir()
+        async with desk(root) as at:
+            at.view.engine._script = beyond
+            await at.ask()
+            at.view.engine.hold = True
+            await at.clock.advance(START_S)
+            call = at.view.engine.calls[-1]
+            at.type(FIRST)
+            waiting = asyncio.ensure_future(at.ask(menu))
+            await at.clock.advance(0.01)
+            assert (at.view.engine.calls[-1] is call) is not menu
+            at.view.engine.hold = False
+            at.view.engine.release()
+            assert shown(await waiting) == (("", "model") if menu else ("\n    else_too()", "joined"))
+
+
 async def test_where_nothing_is_said_enter_is_tried_and_no_one_asks_again(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         at.view.engine._script = silent
@@ -227,6 +281,29 @@ async def test_where_nothing_is_said_enter_is_tried_and_no_one_asks_again(tmp_pa
         at.type("\n        ")
         assert shown(await at.ask()) == ("count += 1", "prefetched")
         assert len(at.asked) == 3
+
+
+async def test_where_one_line_only_is_wanted_it_waits_for_enter(tmp_path: Path) -> None:
+    async with desk(tmp_path, suggest={"level": "eager", "multiline": "never"}) as at:
+        at.view.engine._script = beyond
+        await at.ask()
+        await at.clock.advance(START_S)
+        assert [r.stop.max_lines for r in at.asked] == [1, 1, 1]
+        at.type(FIRST)
+        answer = await at.ask()
+        assert shown(answer) == ("", "prefetched") and (answer.stages.outcome, answer.stages.reason) == ("empty", "foreseen")
+        at.type("\n        ")
+        assert shown(await at.ask())[0] == "count += 1"
+        assert len(at.asked) == 3
+
+
+async def test_a_menu_is_shown_no_text_that_begins_with_a_line_end(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        at.view.engine._script = beyond
+        await at.ask()
+        await at.clock.advance(START_S)
+        at.type(FIRST)
+        assert shown(await at.ask(menu=True))[0] == ""
 
 
 async def test_nothing_is_not_believed_where_time_was_too_short(tmp_path: Path) -> None:

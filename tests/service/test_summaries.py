@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from lsp_complete.engine.api import CompletionRequest, Priority
+from lsp_complete.engine.api import Candidate, Completion, CompletionRequest, EngineTiming, Priority
 from lsp_complete.engine.fake import ScriptedEngine
 from lsp_complete.errors import EngineUnavailable
 from lsp_complete.index.extract import extract_text
 from lsp_complete.index.symbols import Definition
-from lsp_complete.service.summaries import MAX_WAITING, Summaries, sentence_of
+from lsp_complete.service.summaries import MAX_WAITING, TRIES, Summaries, sentence_of
 from tests.index.test_worker import Memory
 from tests.service.test_context_join import MARK, MODEL, spelled, window
 
@@ -27,6 +26,13 @@ def known(answers: list[bytes]) -> tuple[Summaries, ScriptedEngine]:
     summaries = Summaries()
     summaries.cache, summaries._model = Memory(), MODEL.name
     return summaries, ScriptedEngine(answers)
+
+
+async def work(summaries: Summaries, engine: ScriptedEngine) -> None:
+    """As a pause without end would do it."""
+    while (task := summaries.next(MODEL)) is not None:
+        if not await summaries.write(engine, task):
+            return
 
 
 @pytest.mark.parametrize(
@@ -49,7 +55,7 @@ async def test_written_once_and_kept_for_the_next_start() -> None:
     summaries, engine = known([b"Add two numbers"])
     assert summaries.sentence("python", definition()) == ""
     summaries.want("python", definition())
-    await summaries.work(engine, MODEL)
+    await work(summaries, engine)
     assert summaries.sentence("python", definition()) == "Add two numbers."
     request: CompletionRequest = engine.requests[0]
     assert request.priority is Priority.BACKGROUND and request.stop.mode == "line"
@@ -57,14 +63,14 @@ async def test_written_once_and_kept_for_the_next_start() -> None:
     again, other = known([b"never asked for"])
     again.cache = summaries.cache
     again.want("python", definition())
-    await again.work(other, MODEL)
+    await work(again, other)
     assert other.requests == [] and again.sentence("python", definition()) == "Add two numbers."
 
 
 async def test_a_changed_function_is_another_one() -> None:
     summaries, engine = known([b"Add two numbers"])
     summaries.want("python", definition())
-    await summaries.work(engine, MODEL)
+    await work(summaries, engine)
     assert summaries.sentence("python", definition("def add(a, b):\n    return a - b\n")) == ""
 
 
@@ -72,7 +78,7 @@ async def test_documented_functions_and_others_are_left_alone() -> None:
     summaries, engine = known([b"x"])
     summaries.want("python", definition('def f():\n    """Says it."""\n    return 1\n'))
     summaries.want("python", definition("class A:\n    x = 1\n"))
-    await summaries.work(engine, MODEL)
+    await work(summaries, engine)
     assert engine.requests == []
 
 
@@ -81,22 +87,28 @@ async def test_what_waits_is_bounded_and_an_engine_that_is_gone_ends_it() -> Non
     for number in range(MAX_WAITING + 20):
         summaries.want("python", definition(f"def f{number}():\n    return {number}\n"))
     assert len(summaries._waiting) == MAX_WAITING
-    await summaries.work(ScriptedEngine([EngineUnavailable("gone")]), MODEL)
+    await work(summaries, ScriptedEngine([EngineUnavailable("gone")]))
     assert len(summaries._waiting) == MAX_WAITING
 
 
-async def test_a_key_stops_the_work() -> None:
-    summaries, engine = known([b"x"])
-    engine.hold = True
+async def test_a_sentence_that_time_is_too_short_for_is_given_up_after_some_tries() -> None:
+    summaries, _ = known([])
+    late = ScriptedEngine([Completion((Candidate(b"Add two num", stop="time"),), EngineTiming())])
     summaries.want("python", definition())
-    summaries._begin(engine, MODEL)
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    work = summaries._work
-    assert work is not None
-    summaries.stop()
-    await asyncio.gather(work, return_exceptions=True)
-    assert engine.calls[0].outcome == "cancelled"
+    for _ in range(TRIES - 1):
+        task = summaries.next(MODEL)
+        assert task is not None and not await summaries.write(late, task, 250.0)
+    assert late.requests[0].time_limit_ms == 250.0
+    task = summaries.next(MODEL)
+    assert task is not None and await summaries.write(late, task, 250.0)
+    assert summaries.next(MODEL) is None and summaries.sentence("python", definition()) == ""
+
+
+async def test_another_model_has_sentences_of_its_own() -> None:
+    summaries, engine = known([b"Add two numbers"])
+    summaries._model = "older"
+    summaries.want("python", definition())
+    assert summaries.next(MODEL) is None and engine.requests == []
 
 
 async def test_the_next_frame_shows_it(tmp_path: Path) -> None:
@@ -109,5 +121,5 @@ async def test_the_next_frame_shows_it(tmp_path: Path) -> None:
         summaries._model = MODEL.name
         for found in view.service.context.index.file(str(tmp_path / "helpers.py")).definitions():  # type: ignore[union-attr]
             summaries.want("python", found)
-        await summaries.work(ScriptedEngine([b"Gives it back as it is", b"Doubles a number"]), MODEL)
+        await work(summaries, ScriptedEngine([b"Gives it back as it is", b"Doubles a number"]))
         assert "# Doubles a number." in await view.ask(view.open("b.py", text))
