@@ -10,7 +10,8 @@ files apart whose suggestions are the same text at nearly every place.
 The checks, after the article ("judge by behaviour on replayed requests, not perplexity"): *text* (what the user finally had), *types* (the
 types named, names and syntax that nobody knows), *brackets*, *naming* (safe habits such as `result`, repeats). A check fails where one of its figures is worse.
 
-Rules: the verdict is about quality alone; latency is told beside it. "Same" means that no difference was shown.
+Rules: the verdict is about quality alone; latency is told beside it, and is a little lower than in use, since what was asked about is evaluated
+when the next place comes. "Same" means that no difference was shown.
 """
 
 from __future__ import annotations
