@@ -12,8 +12,10 @@ Rules:
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -49,6 +51,7 @@ EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; gives the exit status. Raises SystemExit only for `--help` and wrong usage."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _tolerant_output()
     try:
         return _run(arguments)
     except KeyboardInterrupt:
@@ -126,6 +129,15 @@ def _describe(error: Exception) -> str:
         f"internal error, {type(error).__name__}{': ' + detail if detail else ''}; "
         "run it again with LSP_COMPLETE_DEBUG=1 for the traceback to put into a report"
     )
+
+
+def _tolerant_output() -> None:
+    """A character that the terminal's encoding lacks is shown as an escape instead of ending the command; a file name of odd bytes
+    goes out as it is."""
+    output = sys.stdout
+    if isinstance(output, io.TextIOWrapper):
+        utf8 = codecs.lookup(output.encoding).name == "utf-8"
+        output.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
 
 
 def _close_output() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import json
 import shutil
 import subprocess
@@ -46,6 +47,17 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--version"])
     assert capsys.readouterr().out.strip() == f"lsp-complete {__version__}"
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("latin-1", "caf\xe9 \\u2026 \\udcff"), ("utf-8", "caf\xe9 \u2026 \udcff")])
+def test_what_a_terminal_cannot_show_ends_no_command(monkeypatch: pytest.MonkeyPatch, encoding: str, shown: str) -> None:
+    raw = io.BytesIO()
+    output = io.TextIOWrapper(raw, encoding)
+    monkeypatch.setattr(sys, "stdout", output)
+    monkeypatch.setattr(cli, "_run", lambda _arguments: print("caf\xe9 \u2026 \udcff"))
+    assert not cli.main([])
+    output.flush()
+    assert raw.getvalue().decode(encoding, "surrogateescape") == shown + "\n"
 
 
 def test_no_command_is_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
