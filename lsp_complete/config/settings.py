@@ -149,8 +149,8 @@ class SuggestSettings(_Group):
     max_lines: int = _option(24, "Longest suggestion", unit="lines", ge=1, le=200)
     max_tokens: int = _option(96, "Longest suggestion", unit="tokens", ge=1, le=512)
     min_chars: int = _option(
-        3,
-        "Shortest suggestion shown unasked, so that `)` alone never takes the Tab key",
+        2,
+        "Shortest suggestion shown unasked, so that `)` alone never takes the Tab key; closers on a line of their own never do",
         unit="characters",
         ge=0,
         le=100,

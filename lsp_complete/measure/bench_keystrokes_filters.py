@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..config.settings import SuggestSettings
 from ..suggest.choose import Policy, choose
 from ..suggest.confidence import Level
 from ..suggest.filters.base import ParsesOk
@@ -105,9 +106,11 @@ def _parses_ok(language: str, before: str, after: str) -> ParsesOk | None:
     return lambda text: parses_ok(tree, buffer, at, text)
 
 
-def filter_report(lines: Sequence[RecordedLine], texts: Mapping[str, str] | None = None) -> dict[str, Any]:
+def filter_report(
+    lines: Sequence[RecordedLine], texts: Mapping[str, str] | None = None, settings: SuggestSettings | None = None
+) -> dict[str, Any]:
     """Figures of all filters, over all languages and for each. texts: whole files by name, where they are at hand."""
-    points = [point for line in lines for point in points_of(LinePlayer(line), (texts or {}).get(line.file, ""))]
+    points = [point for line in lines for point in points_of(LinePlayer(line, settings), (texts or {}).get(line.file, ""))]
     languages = sorted({p.language for p in points})
     return {
         **_figures(points),

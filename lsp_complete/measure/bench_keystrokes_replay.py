@@ -204,7 +204,7 @@ class LinePlayer:
         line, key = self.line, self.line.keys[index]
         before, after = line.above + key.left, key.right + line.below
         hit = store.lookup(line.file, before, after)
-        if hit is not None and (hit.judged or not not_worth(hit.text, self._settings.min_chars)):
+        if hit is not None and (hit.judged or not not_worth(hit.text, self._settings.min_chars, key.left)):
             return hit.text, hit.entry
         choice = self.choice(index, rule.level)
         if choice is None or not choice.may_hold_later or (choice.text and not rule.shows(choice)):

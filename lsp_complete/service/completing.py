@@ -142,7 +142,7 @@ class Completer:
         hit = self._store.lookup(query.document.uri, attempt.around.before, attempt.around.after)
         if hit is None or (query.trigger == "explicit" and not hit.typed):
             return None
-        if not hit.judged and not_worth(hit.text, attempt.settings.suggest.min_chars):
+        if not hit.judged and not_worth(hit.text, attempt.settings.suggest.min_chars, attempt.around.before.rpartition("\n")[2]):
             return None
         if (query.menu or query.single_line) and hit.text[:1] in ("\n", "\r"):
             return None  # a menu's item has one line to show itself in

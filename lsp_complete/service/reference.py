@@ -134,7 +134,7 @@ class Reference:
         hit = self._store.lookup(query.document.uri, around.before, around.after, look_only=True)
         if hit is None or not hit.judged or (query.single_line and "\n" in hit.text):
             return ""
-        if query.trigger != "explicit" and not_worth(hit.text, attempt.settings.suggest.min_chars):
+        if query.trigger != "explicit" and not_worth(hit.text, attempt.settings.suggest.min_chars, around.before.rpartition("\n")[2]):
             return ""
         return hit.text
 

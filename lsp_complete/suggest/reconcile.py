@@ -23,7 +23,7 @@ from lsp_complete.suggest.lines import (
     is_word_char,
     split_cursor,
 )
-from lsp_complete.suggest.scan import OPENERS, Scan, State, scan
+from lsp_complete.suggest.scan import CLOSERS, OPENERS, Scan, State, scan
 from lsp_complete.suggest.window import scan_window
 
 _SHORT = 8
@@ -146,6 +146,35 @@ def _loose_overlap(text: str, wall: str) -> list[int]:
     return [at]
 
 
+def cut_in_prose(text: str, before: str, rest: str, facts: LanguageFacts) -> str:
+    """In a comment or a string brackets open nothing for the language, but the editor closes them all the same: cut the suggestion where
+    it closes the bracket whose closer stands right of the cursor."""
+    at = scan_window(before, facts)
+    if at.end.in_code or rest[:1] not in CLOSERS or not at.opaque:
+        return text
+    begin = max(at.opaque[-1][0], before.rfind("\n") + 1)
+    open_here = _plain_stack(before[begin:])
+    if not open_here or open_here[-1] != CLOSERS[rest[0]]:
+        return text
+    depth = 0
+    for offset, char in enumerate(text.partition("\n")[0]):
+        depth += (char == open_here[-1]) - (char == rest[0])
+        if depth < 0:
+            return text[:offset]
+    return text
+
+
+def _plain_stack(text: str) -> list[str]:
+    """Brackets that a text leaves open, innermost last, whatever they stand in; a closer that fits nothing changes nothing."""
+    stack: list[str] = []
+    for char in text:
+        if char in OPENERS:
+            stack.append(char)
+        elif char in CLOSERS and stack and stack[-1] == CLOSERS[char]:
+            stack.pop()
+    return stack
+
+
 def fit(text: str, before: str, rest: str, closers: str, facts: LanguageFacts) -> str:
     """The longest beginning of `text` that the text right of the cursor (`rest` of the line, `closers` of
     the lines below) completes to the same open brackets and strings as now. Where nothing is there only
@@ -194,6 +223,7 @@ def reconcile(
     line_before = before.rpartition("\n")[2]
     if not right.rest or "\n" in text:
         text = cut_following(text, line_before if not right.rest else line_before or "-", right.below, tab_width)
+    text = cut_in_prose(text, before, right.rest, facts)
     text = fit(text, before, right.rest, right.closers, facts)
     if not right.rest and "\n" in text and not text.rpartition("\n")[2].strip():
         text = text.rstrip(" \t\n") if text.strip() else ""

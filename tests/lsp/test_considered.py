@@ -31,7 +31,7 @@ async def test_what_the_model_said_goes_only_to_who_asks() -> None:
 
 
 async def test_a_text_that_was_too_short_does_not_come_back_at_the_next_key() -> None:
-    async with session(ScriptedEngine([b"ab", b"value"])) as (client, server, engine):
+    async with session(ScriptedEngine([b"a", b"value"])) as (client, server, engine):
         answer = await ask(client, server)
         assert answer.items == () and answer.stages["reason"] == "too_short"
         client.change(URI, [Edit(CURSOR, CURSOR, "a")])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lsp_complete.config.settings import SuggestSettings
 from lsp_complete.engine.api import Candidate
 from lsp_complete.measure.bench_keystrokes import KeystrokeOptions, figures, report, run
 from lsp_complete.measure.bench_keystrokes_filters import filter_report
@@ -122,7 +123,7 @@ def test_filters_are_counted_where_they_change_something() -> None:
     found = filter_report([recorded({0: doubled, 21: told("t", -0.1)})])
     assert found["points"] == 1 and found["exact"] == 1.0  # at the last key one character is left: not worth a point
     assert found["filters"]["one_line"] == {"changed": 1.0, "exact": 1.0, "exact_without": 1.0, "won": 0, "lost": 0}
-    short = filter_report([recorded({20: told("ht", -0.2)})])
+    short = filter_report([recorded({20: told("ht", -0.2)})], settings=SuggestSettings(min_chars=3))
     assert short["filters"]["too_little"]["lost"] == 1 and short["held_back"] == {"too_short": 1}
 
 

@@ -100,7 +100,7 @@ def polish_context(case: Case, language: str) -> PolishContext:
         mode=o.get("mode", "line"),
         base_indent=int(o.get("base", "0")),
         explicit=o.get("explicit") == "1",
-        min_chars=int(o.get("min", "3")),
+        min_chars=int(o.get("min", "2")),
         in_strings=o.get("strings", "1") == "1",
         in_comments=o.get("comments", "1") == "1",
         special=SPECIAL,

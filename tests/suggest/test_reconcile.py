@@ -60,6 +60,22 @@ def test_a_beginning_of_the_suggestion(text: str, before: str, after: str, langu
     assert text.startswith(reconcile(text, before, after, facts_for(language), frozen))
 
 
+@pytest.mark.parametrize(
+    ("before", "rest", "text", "kept"),
+    [
+        ("# a (b", ")", "c) d", "c"),
+        ("# a (b", ")", "c (d) e) f", "c (d) e"),
+        ("# a (b [c", "])", "d] e) f", "d"),
+        ("# a b", ")", "c) d", "c) d"),
+        ("call(  # a", ")", "b) c", "b) c"),
+        ("s = 'a (b", ")'", "c) d'", "c"),
+        ("# (\n# a b", ")", "c) d", "c) d"),
+    ],
+)
+def test_in_a_comment_or_string_the_editor_s_closer_is_not_doubled(before: str, rest: str, text: str, kept: str) -> None:
+    assert reconcile(text, before, rest + "\nx = 1\n", facts_for("python")) == kept
+
+
 CODE = st.recursive(
     st.sampled_from(["a", "b.c", "1", "'s'", ""]),
     lambda inner: st.tuples(st.sampled_from(["()", "[]", "{}"]), st.lists(inner, max_size=3)).map(

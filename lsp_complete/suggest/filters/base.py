@@ -58,7 +58,7 @@ class Context:
     mode: str = "line"
     base_indent: int = 0
     explicit: bool = False
-    min_chars: int = 3
+    min_chars: int = 2
     in_strings: bool = True
     in_comments: bool = True
     special: tuple[str, ...] = ()

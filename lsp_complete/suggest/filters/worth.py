@@ -1,4 +1,4 @@
-"""Filters on whether a suggestion is worth a key: length, closers alone, places that ask for nothing.
+"""Filters on whether a suggestion is worth a key: length, closers where Tab indents, places that ask for nothing.
 
 Rules: none of them applies to a request that the user made explicitly, except that nothing is ever glued
 into the middle of a word without being asked for.
@@ -31,15 +31,16 @@ def place_allowed(s: Suggestion, ctx: Context) -> Suggestion | Drop:
 
 
 def too_little(s: Suggestion, ctx: Context) -> Suggestion | Drop:
-    """Fewer visible characters than `min_chars`, or closers alone: Tab is worth more than that."""
+    """Fewer visible characters than `min_chars`, or closers on a line of their own: Tab is worth more than that."""
     if ctx.explicit:
         return s
-    reason = not_worth(s.text, ctx.min_chars)
+    reason = not_worth(s.text, ctx.min_chars, ctx.before.rpartition("\n")[2])
     return Drop(reason) if reason else s
 
 
-def not_worth(text: str, min_chars: int) -> str:
-    """Why a text is not worth a key of its own, or "". Closers alone are, where the user asked for single characters."""
-    if is_closers(text) and min_chars > 1:
+def not_worth(text: str, min_chars: int, line_before: str) -> str:
+    """Why a text is not worth a key of its own, or "". Closers alone are at the end of a line, but not where Tab would indent, unless the
+    user asked for single characters. line_before: the cursor's line up to the cursor."""
+    if is_closers(text) and min_chars > 1 and not line_before.strip():
         return "closers_only"
     return "too_short" if len(re.sub(r"\s", "", text)) < min_chars else ""
