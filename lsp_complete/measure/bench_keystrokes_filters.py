@@ -1,7 +1,8 @@
 """What each filter does on real completions: how often it changes one, and exact match with and without it. Pure.
 
-Strategy: the points are the recorded answers at keys where more than one character is left to type. Each is polished with all
-filters, and once more without each filter that changed it; where a filter changed nothing both are the same.
+Strategy: the points are the recorded answers at keys where more than one character is left to type (up to the editor's closer: a single
+one is not worth accepting). Each is polished with all filters, and once more without each filter that changed it; where a filter changed
+nothing both are the same.
 
 Trees and names are judged by the file alone (in the product the index knows more names), so what `unknown_names_*` cost here is the most
 that they can cost. They are no filters but ways to choose.
@@ -55,6 +56,12 @@ class FilterPoint:
         return self.instead.get(name, self.right)
 
 
+def to_insert(rest: str, right: str) -> str:
+    """What accepting must bring at least: the rest of the line up to the closer that the editor put right of the cursor."""
+    closer = right.strip()[:1]
+    return (rest.partition(closer)[0] if closer else rest).strip()
+
+
 def whole(line: RecordedLine, text: str) -> tuple[str, str]:
     """The document left and right of the cursor's line; of the windows alone if the file's text is not at hand ("")."""
     if not text:
@@ -71,7 +78,7 @@ def points_of(player: LinePlayer, text: str = "") -> list[FilterPoint]:
     for index, told in player.line.answers.items():
         key = player.line.keys[index]
         known = player.candidate(index)
-        if known is None or len(key.rest.strip()) < 2 or not key.expects:
+        if known is None or len(to_insert(key.rest, key.right)) < 2 or not key.expects:
             continue
         said, stop, _ = known
         place = replace(player.place(index, told), parses_ok=_parses_ok(player.line.language, above + key.left, key.right + below))

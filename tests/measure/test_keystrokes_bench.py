@@ -11,7 +11,7 @@ import pytest
 from lsp_complete.config.settings import SuggestSettings
 from lsp_complete.engine.api import Candidate
 from lsp_complete.measure.bench_keystrokes import KeystrokeOptions, figures, report, run
-from lsp_complete.measure.bench_keystrokes_filters import filter_report
+from lsp_complete.measure.bench_keystrokes_filters import filter_report, to_insert
 from lsp_complete.measure.bench_keystrokes_record import (
     first_lines,
     from_json,
@@ -125,6 +125,10 @@ def test_filters_are_counted_where_they_change_something() -> None:
     assert found["filters"]["one_line"] == {"changed": 1.0, "exact": 1.0, "exact_without": 1.0, "won": 0, "lost": 0}
     short = filter_report([recorded({20: told("ht", -0.2)})], settings=SuggestSettings(min_chars=3))
     assert short["filters"]["too_little"]["lost"] == 1 and short["held_back"] == {"too_short": 1}
+
+
+def test_what_the_editor_s_closer_makes_a_single_character_is_no_point() -> None:
+    assert (to_insert("4];", "]"), to_insert("i] = x;", ""), to_insert("both)) + 1", " ))")) == ("4", "i] = x;", "both")
 
 
 async def test_the_server_is_asked_only_where_no_answer_agrees(fake_options: Options, source: Source) -> None:

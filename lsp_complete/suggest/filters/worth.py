@@ -11,6 +11,8 @@ import re
 from lsp_complete.suggest.filters.base import Context, Drop, Suggestion
 from lsp_complete.suggest.lines import is_closers, is_word_char, mid_word
 
+_QUOTE = re.compile(r"[\"'`]")
+
 
 def inside_word(s: Suggestion, ctx: Context) -> Suggestion | Drop:
     """No automatic suggestion inside a word, and none that runs into the word right of the cursor."""
@@ -39,8 +41,8 @@ def too_little(s: Suggestion, ctx: Context) -> Suggestion | Drop:
 
 
 def not_worth(text: str, min_chars: int, line_before: str) -> str:
-    """Why a text is not worth a key of its own, or "". Closers alone are at the end of a line, but not where Tab would indent, unless the
-    user asked for single characters. line_before: the cursor's line up to the cursor."""
-    if is_closers(text) and min_chars > 1 and not line_before.strip():
+    """Why a text is not worth a key of its own, or "". Closers alone are at the end of a line, but brackets not where Tab would indent,
+    unless the user asked for single characters. line_before: the cursor's line up to the cursor."""
+    if min_chars > 1 and not line_before.strip() and is_closers(text) and not _QUOTE.search(text):
         return "closers_only"
     return "too_short" if len(re.sub(r"\s", "", text)) < min_chars else ""
