@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ..config import Settings
@@ -22,7 +23,7 @@ from ..context.anchor import why_moved
 from ..engine.api import Priority
 from .brain import Brain
 from .documents import OpenDocument
-from .planning import Framer, LoadedModel, plan_ahead, plan_fresh
+from .planning import Framer, LoadedModel, plan, plan_ahead, plan_fresh
 from .slices import LARGEST, Evaluator, Slices
 from .types import Answer, Query
 from .windows import window_for
@@ -53,15 +54,16 @@ class Ahead:
         self.evaluator = Evaluator(brain)
 
     def opened(self, state: OpenDocument, settings: Settings) -> None:
-        """Make the prompt at the document's last known cursor ready."""
-        self.moved(state, settings)
+        """Make the prompt at the document's last known cursor ready: also that of an anchor which stood before the document was closed."""
+        self.moved(state, settings, evaluated=False)
 
-    def moved(self, state: OpenDocument, settings: Settings) -> None:
-        """Make the prompt at `state.cursor` ready unless the standing anchor serves it."""
+    def moved(self, state: OpenDocument, settings: Settings, *, evaluated: bool = True) -> None:
+        """Make the prompt at `state.cursor` ready unless the standing anchor serves it. evaluated: whether its prompt was."""
         if settings.prefetch == "off" or self._brain.model is None:
             return
         window = window_for(self._brain.model, settings)
-        if why_moved(state.anchor, state.document.buffer, state.cursor, window) and not window.standard:
+        moved = why_moved(state.anchor, state.document.buffer, state.cursor, window)
+        if (moved or not evaluated) and not window.standard:
             self._make_room()
             self._begin(state, self._warm(state, settings))
 
@@ -165,8 +167,15 @@ class Ahead:
         if self._framer is not None:
             await self._framer.ready(state)
         cursor = min(state.cursor, state.document.buffer.length)
-        planned, trial = plan_fresh(state, cursor, model, window, self._framer)
-        if state.anchor is None or why_moved(state.anchor, state.document.buffer, cursor, window):
+        anchor = state.anchor
+        stands = anchor is not None and not why_moved(anchor, state.document.buffer, cursor, window)
+        if anchor is not None and stands and not anchor.small:
+            trial = replace(state, next_anchor=None, generation=None)
+            planned = plan(trial, cursor, model, window, self._framer)
+            stands = state.head is not None
+        else:
+            planned, trial = plan_fresh(state, cursor, model, window, self._framer)
+        if not stands:
             state.take_over(trial, trial.anchor)
         await self.evaluator.evaluate(planned.prompt.prompt, state.document.uri, Priority.BACKGROUND)
 

@@ -35,7 +35,7 @@ from ..context.resolve import Place
 from ..context.symbol import Chunk
 from ..context.tiers import gather
 from ..index.index import SymbolIndex
-from ..index.manifest import Cache
+from ..index.manifest import Cache, NoCache
 from ..index.symbols import imported_module, symbols_of
 from ..index.walk import Guard, Rules
 from ..index.worker import IndexWorker
@@ -150,6 +150,11 @@ class ContextJoin:
             )
             self._rules = self._read_rules()
             self.worker.scan()
+
+    def cache(self) -> Cache:
+        """What is kept on disk between runs; opened when it is first asked for."""
+        self._cache = self._cache or self._make_cache()
+        return self._cache or NoCache()
 
     def _read_rules(self) -> tuple[str, str]:
         for root in self._roots:

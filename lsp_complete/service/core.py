@@ -34,6 +34,7 @@ from .completing import Attempt, Completer
 from .context_join import ContextJoin, path_of
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
 from .idle import Idle
+from .kept_anchors import KeptAnchors
 from .imported import Imports
 from .judging import Judging
 from .likelihood import Likelihood, likelihood
@@ -90,6 +91,7 @@ class Service:
         self.reference = Reference(reference, settings, self.brain, judging, clock, self.thrift.saving)
         self._completer = Completer(self.brain, self.store, clock, framer, self.lookups, judging, self.reference)
         self._ahead = Ahead(self.brain, clock, framer)
+        self._anchors = KeptAnchors(self.context.cache)
         self._prefetch = Prefetch(self._completer, self.store, clock)
         imports = Imports(self.context.outline, lambda: self.context.guard, path_of, self.documents.get)
         self._idle = Idle(self.brain, self.documents, self._ahead, clock, framer, imports.places, self.context.secret, self.context.summaries)
@@ -133,6 +135,8 @@ class Service:
         self._idle.stop()
         for state in self.documents:
             state.stop_generation()
+            if self._keeps(state.document.uri):
+                self._anchors.closed(state)
         await self.context.close()
         await self.recorder.close()
         if self.publisher is not None:
@@ -157,6 +161,8 @@ class Service:
             previous.stop_generation()
         state = self.documents.open(document, self._clock())
         self.context.opened(document)
+        if self._keeps(document.uri):
+            self._anchors.recall(state)
         self._start()
         if not self.context.secret(document.uri):
             self._ahead.opened(state, self.thrift.settings(self.settings))
@@ -191,6 +197,8 @@ class Service:
         if state is not None:
             self._idle.stop()
             state.stop_generation()
+            if self._keeps(uri):
+                self._anchors.closed(state)
             self._ahead.forget(uri)
             self.reference.disturbed()
             self.context.closed(uri)
@@ -351,10 +359,16 @@ class Service:
             self.reference.answered(attempt)
         self._idle.answered(attempt.state, settings)
 
+    def _keeps(self, uri: str) -> bool:
+        """Whether the engine keeps this document's prompts on disk."""
+        return self.settings.engine.disk_cache_mb > 0 and not self.context.secret(uri)
+
     def _behind(self, state: OpenDocument) -> None:
-        """Once the answer is on its way: what the next key finds ready."""
+        """Once the answer is on its way: what the next key finds ready, and what a restart does."""
         if self.brain.model is not None and self.settings.engine.speculation:
             self.lookups.renew(state, self.brain.model)
+        if self._keeps(state.document.uri):
+            self._anchors.keep(state)
 
     def _cancelled(self, uri: str, overtaken: asyncio.Future[None]) -> None:
         """The client cancelled: stop the work unless the next key's request joins it within a moment."""

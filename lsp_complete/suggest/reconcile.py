@@ -148,9 +148,11 @@ def _loose_overlap(text: str, wall: str) -> list[int]:
 
 def cut_in_prose(text: str, before: str, rest: str, facts: LanguageFacts) -> str:
     """In a comment or a string brackets open nothing for the language, but the editor closes them all the same: cut the suggestion where
-    it closes the bracket whose closer stands right of the cursor."""
+    it closes the bracket whose closer stands right of the cursor. A closer behind which a one-line string does not end belongs to the code."""
     at = scan_window(before, facts)
     if at.end.in_code or rest[:1] not in CLOSERS or not at.opaque:
+        return text
+    if at.end.string and at.end.string not in rest and at.end.string not in facts.long_quotes:
         return text
     begin = max(at.opaque[-1][0], before.rfind("\n") + 1)
     open_here = _plain_stack(before[begin:])

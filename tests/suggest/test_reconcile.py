@@ -70,6 +70,7 @@ def test_a_beginning_of_the_suggestion(text: str, before: str, after: str, langu
         ("call(  # a", ")", "b) c", "b) c"),
         ("s = 'a (b", ")'", "c) d'", "c"),
         ("# (\n# a b", ")", "c) d", "c) d"),
+        ("print('a (b", ")", "c)'", "c)'"),
     ],
 )
 def test_in_a_comment_or_string_the_editor_s_closer_is_not_doubled(before: str, rest: str, text: str, kept: str) -> None:
