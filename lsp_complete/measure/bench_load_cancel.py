@@ -6,7 +6,7 @@ priority runs beside an interactive request. Then the window cancels. The tiny r
 something else: the time from the cancel to that answer is cancel_to_answer; less the time that the tiny request takes
 when nothing runs (something_else_ms, a median) it is the time until the engine began with it, cancel_p95_ms.
 
-Rules: the prompt is cold each time because its first line changes. A round in which the tiny request was answered
+Rules: the prompt is cold each time because its second line changes (one before the first would stand outside of the window). A round in which the tiny request was answered
 before the cancel, or the long one had ended, does not count.
 """
 
@@ -77,7 +77,7 @@ def _probe(number: int) -> dict[str, Any]:
 
 async def _one_round(client: LspClient, engine: Connection, uri: str, cursor: Position, number: int, wait_s: float) -> float | None:
     """Milliseconds, or None if the round does not count."""
-    client.change(uri, [Edit(Position(0, 0), Position(0, 0), f"# {number} {wait_s}\n")])
+    client.change(uri, [Edit(Position(1, 0), Position(1, 0), f"# {number} {wait_s}\n")])
     cursor = Position(cursor.line + number + 1, cursor.character)
     call = client.ask(uri, cursor)
     if not await _until_running(engine):
