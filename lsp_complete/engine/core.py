@@ -40,10 +40,11 @@ _SERVED_HALF_LIFE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A planned batch and whose it is."""
+    """A planned batch and whose it is. shared: it was planned while several clients typed."""
 
     plan: StepPlan
     parts: list[Part]
+    shared: bool = False
 
     @property
     def tokens(self) -> int:
@@ -77,7 +78,7 @@ def add_job(state: State, job: Job) -> None:
     job.chunk = most_tokens(state)
     job.last_step = job.submitted
     if job.request.priority is Priority.INTERACTIVE:
-        state.last_interactive = job.submitted
+        state.last_interactive = state.typing[job.client] = job.submitted
     state.waiting.append(job)
 
 
@@ -86,8 +87,9 @@ def prepare(state: State) -> Step | None:
     _reap(state)
     _seat_waiting(state)
     now = state.clock()
-    plan = plan_step([_view(state, j, now) for j in state.seated.values()], _limits(state, now))
-    return Step(plan, _parts(state, plan)) if plan else None
+    limits = _limits(state, now)
+    plan = plan_step([_view(state, j, now) for j in state.seated.values()], limits)
+    return Step(plan, _parts(state, plan), limits.shared) if plan else None
 
 
 def _reap(state: State) -> None:
@@ -164,7 +166,14 @@ def _limits(state: State, now: float) -> Limits:
     o = state.options
     busy = (now - state.last_interactive) * 1e3 < o.busy_window_ms
     cpu = not state.backend.info.gpu
-    return Limits(o.n_batch, state.backend.max_outputs, cpu, busy, o.busy_chunk, o.idle_chunk)
+    return Limits(o.n_batch, state.backend.max_outputs, cpu, busy, o.busy_chunk, o.idle_chunk, shared(state, now))
+
+
+def shared(state: State, now: float) -> bool:
+    """Whether several clients have typed lately. Engine thread."""
+    since = now - state.options.busy_window_ms / 1e3
+    state.typing = {client: at for client, at in state.typing.items() if at >= since}
+    return len(state.typing) > 1
 
 
 def _parts(state: State, plan: StepPlan) -> list[Part]:

@@ -25,7 +25,7 @@ from lsp_complete.engine.draftmodel import DraftModel, load_draft
 from lsp_complete.engine.job import Job
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.proposer import Proposer
-from lsp_complete.engine.schedule import may_preempt
+from lsp_complete.engine.schedule import TURN, may_preempt
 from lsp_complete.engine.speculate import Speculator
 from lsp_complete.engine.state import (
     State,
@@ -125,7 +125,7 @@ class Runner:
     def _interrupt_if_useless(self) -> None:
         with self._wake:
             running = self._running
-            if running is not None and all(j.cancelled or (j.expired and not j.prefilling) for j in running.jobs):
+            if running is not None and all(_useless(j, running) for j in running.jobs):
                 self._abort()
             self._changed = True
             self._wake.notify()
@@ -293,6 +293,13 @@ class Runner:
         if self._draft is not None:
             self._draft.close()
         state.backend.close()
+
+
+def _useless(job: Job, running: Step) -> bool:
+    """Whether nobody is served by the step going on for this job: a client's turn is (`schedule`)."""
+    if job.cancelled:
+        return not (running.shared and job.prefilling and running.tokens <= TURN)
+    return job.expired and not job.prefilling
 
 
 def _speculation(state: State) -> dict[str, object]:

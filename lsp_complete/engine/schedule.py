@@ -4,6 +4,10 @@ Strategy: the most urgent job leads; on a CPU only jobs of its priority join. Se
 (one short row each), then prompts, short ones before long ones, clients that had less before those that had more. A
 prompt's chunk is large when nobody else waits, small beside others, and smallest for background work while someone types.
 
+Where several clients type on one CPU there is more to do than can be done, and what is done for all at once is ready for nobody before
+the next key. So they take turns: who decodes goes on alone to the end, then one client's prompt moves by a turn that nobody
+interrupts, not even the key that makes the request stale, since the next one begins with the same tokens.
+
 Rules:
 - CPU: a batch never mixes priorities (15 prefill tokens beside one decode token make it 76 ms instead of 17).
 - A job that has not moved for long leads once, whatever its priority, so nothing starves.
@@ -19,6 +23,8 @@ from lsp_complete.engine.api import Priority
 
 SHORT = 32
 MIN_CHUNK = 4
+TURN = 64
+"""Most prompt tokens of a step while several clients type on a CPU: about half a second."""
 _AGE_MS = {Priority.INTERACTIVE: 2000.0, Priority.PREFETCH: 2000.0, Priority.BACKGROUND: 4000.0}
 
 
@@ -42,7 +48,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """n_batch, max_outputs: of the context. cpu: no mixing. busy: someone typed within the busy window."""
+    """n_batch, max_outputs: of the context. cpu: no mixing. busy: someone typed within the busy window; shared: several clients did."""
 
     n_batch: int
     max_outputs: int
@@ -50,6 +56,7 @@ class Limits:
     busy: bool
     busy_chunk: int
     idle_chunk: int
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,14 @@ def plan_step(jobs: Sequence[JobView], limits: Limits) -> StepPlan | None:
             shares.append(Share(j.job, 0))
             tokens += j.rows
             rows += j.rows
+    turns = limits.cpu and limits.shared and leader.priority is Priority.INTERACTIVE
+    if turns and shares and not (_aged(leader) and leader.prefill):
+        members = [j for j in members if j.prefill <= MIN_CHUNK]
+    elif turns:
+        shares, tokens, rows = ([], 0, 0) if leader.prefill else (shares, tokens, rows)
     for j in _prompt_order(members, leader):
+        if turns and shares and j.prefill > MIN_CHUNK:
+            break
         room = min(limits.n_batch - tokens, _chunk(j, limits, alone=not shares))
         if room <= 0 or rows >= limits.max_outputs:
             continue
@@ -121,6 +135,8 @@ def _chunk(job: JobView, limits: Limits, alone: bool) -> int:
     """How many prompt tokens of this job may go into a batch."""
     if job.priority is not Priority.INTERACTIVE:
         own = limits.busy_chunk if limits.busy and limits.cpu else limits.idle_chunk
+    elif limits.cpu and limits.shared:
+        own = TURN
     elif alone or job.prefill <= SHORT or not limits.cpu:
         own = limits.idle_chunk
     else:

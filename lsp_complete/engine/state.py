@@ -93,6 +93,7 @@ class State:
     served: dict[str, float] = field(default_factory=dict)
     served_at: float = 0.0
     last_interactive: float = float("-inf")
+    typing: dict[str, float] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
 
 

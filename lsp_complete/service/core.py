@@ -34,9 +34,9 @@ from .completing import Attempt, Completer
 from .context_join import ContextJoin, path_of
 from .documents import MAX_TABLE_CHARS, DocumentSet, OpenDocument
 from .idle import Idle
-from .kept_anchors import KeptAnchors
 from .imported import Imports
 from .judging import Judging
+from .kept_anchors import KeptAnchors
 from .likelihood import Likelihood, likelihood
 from .lookups import Lookups
 from .notebooks import CellFramer, Notebooks

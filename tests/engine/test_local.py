@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -133,6 +134,25 @@ async def test_a_prefill_that_runs_out_of_time_is_answered_at_once_and_its_step_
     assert again.candidates[0].text == cold(ask(prompt))
     counters = (await engine.stats())["counters"]
     assert isinstance(counters, dict) and counters["aborted"] == 0 and counters["expired"] == 2
+    await engine.close()
+
+
+async def test_while_several_clients_type_a_turn_outlives_the_key_that_began_it(backend: FakeBackend) -> None:
+    """Each key makes the last request stale. If the turn ended with it, of many windows none would ever get its prompt evaluated."""
+    engine = LocalEngine(replace(OPTIONS, busy_window_ms=60_000.0), lambda o: backend)
+    await engine.complete(ask(encode("b"), key="b"), client="b")
+    gate, prompt = Gate(backend), encode(TEXT)[:60]
+    stale = asyncio.create_task(engine.complete(ask(prompt, key="a"), client="a"))
+    await gate.inside()
+    stale.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stale
+    assert not gate.open.is_set()
+    gate.open.set()
+    again = await engine.complete(ask(prompt, key="a"), client="a")
+    assert again.timing.reused >= 59 and again.candidates[0].text == cold(ask(prompt))
+    counters = (await engine.stats())["counters"]
+    assert isinstance(counters, dict) and (counters["aborted"], counters["cancelled"]) == (0, 1)
     await engine.close()
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lsp_complete.engine.api import Priority
 from lsp_complete.engine.schedule import (
     MIN_CHUNK,
+    TURN,
     JobView,
     Limits,
     StepPlan,
@@ -106,6 +107,18 @@ def test_who_may_interrupt_whom() -> None:
     assert not may_preempt(replace(background, aged=True), 16, INT)
 
 
+def test_several_who_type_on_one_cpu_take_turns() -> None:
+    shared = replace(CPU, shared=True)
+    prompts = [job(1, INT, 400, served=900.0), job(2, INT, 80, served=5.0), job(3, INT, 500, served=40.0)]
+    assert shares(plan_step(prompts, shared)) == {2: TURN}, "one prompt at a time, of whoever had least"
+    assert not may_preempt(StepPlan((), INT), TURN, INT), "and nobody interrupts the turn"
+    writing = [job(4), job(5), job(6, INT, 2), *prompts]
+    assert shares(plan_step(writing, shared)) == {4: 0, 5: 0, 6: 2}, "who decodes is not held up by long prompts"
+    waiting = replace(prompts[0], idle_ms=5000.0)
+    assert shares(plan_step([job(4), waiting], shared)) == {1: TURN}, "but nobody waits for ever"
+    assert shares(plan_step(writing, replace(shared, cpu=False))).keys() == {1, 2, 3, 4, 5, 6}
+
+
 views = st.builds(
     JobView,
     job=st.integers(0, 1 << 30),
@@ -119,9 +132,9 @@ views = st.builds(
 )
 
 
-@given(st.lists(views, min_size=1, max_size=12, unique_by=lambda v: v.job), st.booleans(), st.booleans())
-def test_every_plan_fits_and_moves(jobs: list[JobView], cpu: bool, busy: bool) -> None:
-    limits = replace(CPU, cpu=cpu, busy=busy)
+@given(st.lists(views, min_size=1, max_size=12, unique_by=lambda v: v.job), st.booleans(), st.booleans(), st.booleans())
+def test_every_plan_fits_and_moves(jobs: list[JobView], cpu: bool, busy: bool, shared: bool) -> None:
+    limits = replace(CPU, cpu=cpu, busy=busy, shared=shared)
     plan = plan_step(jobs, limits)
     assert plan is not None and plan.shares
     by_id = {j.job: j for j in jobs}
