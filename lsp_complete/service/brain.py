@@ -74,6 +74,12 @@ class Brain:
             self._retry_at = math.inf
             self._task = asyncio.ensure_future(self._start(settings, then))
 
+    async def soon(self, overtaken: asyncio.Future[None], limit_s: float) -> None:
+        """Wait until what is being started is ready or has failed, the future is done, or the time is over: who types into a file that was
+        just opened shall get a suggestion without another key."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait({self._task, overtaken}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+
     async def _start(self, settings: Settings, then: Callable[[], None]) -> None:
         self._status("Normal", "starting the engine", busy=True)
         try:

@@ -326,7 +326,13 @@ class Service:
             return known
         if not self.brain.ready:
             self._start()
-            return Answer((), replace(record, outcome="unavailable", reason=self.brain.problem or "starting"))
+            began = self._clock()
+            await self.brain.soon(overtaken, self.settings.suggest.time_limit_ms / 1000)
+            attempt.spent(queue_ms=(self._clock() - began) * 1000)
+            if overtaken.done():
+                return attempt.empty("superseded")
+            if not self.brain.ready:
+                return Answer((), replace(attempt.record, outcome="unavailable", reason=self.brain.problem or "starting"))
         began = self._clock()
         agrees = self._completer.expected(attempt)
         await self._ahead.full_prompt(state, query, self.settings, overtaken, agrees=agrees)

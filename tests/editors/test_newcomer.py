@@ -156,6 +156,7 @@ def newcomer(installed: Installed) -> Iterator[Newcomer]:
     box = sandbox.make(f"'{installed.bin / 'lsp-complete'}'")
     path = os.pathsep.join((str(installed.bin), str(box.base / "bin"), os.environ["PATH"]))
     box.more |= {**installed.more, "PATH": path, "LSP_COMPLETE_ENGINE_IDLE_EXIT_S": "1"}
+    (box.home / ".profile").write_text(f"PATH='{path}'\n")  # as `pipx ensurepath` leaves it; VS Code asks the login shell
     yield Newcomer(box, installed)
     sandbox.remove(box)
 
