@@ -31,7 +31,6 @@ LINES = """[...document.querySelectorAll('.editor-instance .view-lines .view-lin
   .map((line) => [...line.querySelectorAll(':scope > span > span')].filter((e) => !/ghost-text/.test(e.className))
   .map((e) => e.textContent).join('')).join('\\n').replace(/\\u00a0/g, ' ')"""
 NEXT_FRAME = "new Promise((done) => requestAnimationFrame(() => done(null)))"
-DIALOG = "document.querySelector('.monaco-dialog-box')?.textContent ?? ''"
 STATUS = "document.querySelector('[id*=\"lsp-complete.status\"] a')?.getAttribute('aria-label') ?? ''"
 
 

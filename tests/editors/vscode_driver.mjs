@@ -21,6 +21,13 @@ const run = {
   wait: ({ code }) => page.waitForFunction(code).then(() => null),
   click: ({ selector }) => page.click(selector).then(() => null),
   shot: ({ path }) => page.screenshot({ path }).then(() => null),
+  beside: async () => {
+    const other = context.pages().find((one) => one !== page) ?? (await context.waitForEvent("page", { timeout }));
+    await other.waitForSelector("body *", { timeout });
+    const text = await other.innerText("body");
+    await other.close();
+    return text;
+  },
   full: ({ path }) => page.screenshot({ path, fullPage: true }).then(() => null),
 };
 
