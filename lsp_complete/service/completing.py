@@ -35,7 +35,7 @@ from .brain import Brain
 from .documents import OpenDocument
 from .generation import Generation
 from .held import Held
-from .judging import Judging, on_unknown
+from .judging import Judging
 from .lookups import Lookups
 from .planning import Framer, LoadedModel, Planned, plan
 from .selected import as_meant
@@ -476,11 +476,7 @@ class Completer:
         if self._judging is None or (attempt.ahead_ms and not attempt.background):
             return Policy(level=level)
         document = attempt.virtual[1].document
-        return Policy(
-            level=level,
-            known=self._judging.known(document, attempt.around),
-            names=on_unknown(document.language_id, level),
-        )
+        return Policy(level=level, known=self._judging.known(document, attempt.around))
 
     def _polish_context(self, attempt: Attempt, generation: Generation | Held) -> PolishContext:
         around, document, suggest = attempt.around, attempt.query.document, attempt.settings.suggest
