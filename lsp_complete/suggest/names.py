@@ -31,10 +31,11 @@ _DEFINES = re.compile(
 _ASSIGNED = re.compile(r"\s*(?::=|(?::\s*[\w\[\], .|<>?]+)?=(?![=>]))")
 _LISTS = re.compile(
     r"\b(?:def|fn|func|fun|function)\b[^()\n]*\(([^()\n]*)|\blambda\b([^:\n]*):|\(([^()\n]*)\)\s*(?:=>|->)|(\w+)\s*=>"
-    r"|\|([^|\n]*)\||\bfor\s+\(?\s*(?:const|let|var|auto)?\s*([\w, ()]+?)\s+(?:in|of|:)\s|^\s*([\w, ]+?)\s*:?=(?!=)",
+    r"|\|([^|\n]*)\||\bfor\b[ \t(]*(?:(?:const|let|var|auto)\s+)?(\w[\w, ()]*?)[ \t]+(?:in|of|:)\s|^[ \t]*(\w+(?:[ ,]+\w+)*)[ ,\t]*:?=(?!=)",
     re.MULTILINE,
 )
-"""Places that bring several names into being: parameters, closures, loop variables, multiple assignment."""
+"""Places that bring several names into being: parameters, closures, loop variables, multiple assignment. Comments and strings are blanks
+here, hundreds of them perhaps, so no two neighbouring parts may both take blanks."""
 _IMPORTS = re.compile(r"\s*(?:import|from|use|using|package|module|mod|export\s*[{*]|#\s*include|require|extern)\b|\s*\}\s*from\b")
 """Lines that bring names in from elsewhere: nobody can know them yet."""
 _DECLARES = re.compile(r"\b(?:def|fn|func|fun|function|lambda|constructor|class|interface|struct|enum|trait|record)\b[^()\[\]{}\n]*$")
@@ -144,7 +145,7 @@ def trim_at_unknown(text: str, unknown: Sequence[Name]) -> str:
     if not unknown:
         return text
     head = text[: unknown[0].start]
-    return re.sub(r"(?:[\s.,:=+\-*/%<>!&|^~@(\[{]|->|::)+$", "", head)
+    return re.sub(r"[\s.,:=+\-*/%<>!&|^~@(\[{]+$", "", head)
 
 
 def unknown_penalty(text: str, unknown: Sequence[Name], weight: float = 1.0) -> float:

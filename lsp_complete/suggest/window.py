@@ -18,7 +18,7 @@ from lsp_complete.suggest.scan import Scan, State, scan
 
 _CODE_LINE = re.compile(
     r"^[ \t]*(?:(?:def|class|func|fun|fn|public|private|protected|static|async def)\s+[\w<>\[\] ]+[({:]|return\b[^.]*$|from \S+ import|import [\w.]+(?: as \w+)?$"
-    r"|@\w[\w.]*(?:\(.*)?$|(?:if|elif|while|with|for|except|try|else|finally)\b.*[:{]$|raise \w+\(|[\w.]+(?:\[[^\]]*\])? [-+*/]?= \S|[\w.]+\(.*\);?$)",
+    r"|@\w[\w.]*(?:\(.*)?$|(?:if|elif|while|with|for|except|try|else|finally)\b.*[:{]$|raise \w+\(|[\w.]+(?:\[[^\]\n]*\])? [-+*/]?= \S|[\w.]+\(.*\);?$)",
     re.MULTILINE,
 )
 

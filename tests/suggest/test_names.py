@@ -117,3 +117,19 @@ def test_never_raises(text: str, before: str, language: str) -> None:
     assert all(text[n.start : n.end] == n.text for n in names_in(text, facts))
     defined_in(text, facts)
     assert 0.0 <= flat.measure(text, facts).safe <= 1.0
+
+
+def test_comments_and_strings_are_blanks_that_cost_their_length() -> None:
+    """A search that tries each division of the blanks would not end."""
+    python, typescript = facts_for("python"), facts_for("typescript")
+    comments = "".join(f"    # {'word ' * 20}\n" for _ in range(40))
+    assert defined_in(f'"""{"long " * 400}\n"""\n{comments}    return total\n{comments}x = 1\n', python) == {"x"}
+    assert defined_in(f'for "{"a" * 2000}" of\n', typescript) == frozenset()
+    assert trim_at_unknown(f"x {'::->' * 40}! y", names_in("x", python)) == ""
+
+
+def test_names_after_for_are_whole() -> None:
+    assert defined_in("for letter, value in pairs:\n    pass\n", facts_for("python")) == {"letter", "value"}
+    assert defined_in("for (const [a, b] of x) {}\nfor (let item of x) {}\n", facts_for("typescript")) == {"item"}
+    assert defined_in("for ((key, value) in pairs) {}\n", facts_for("kotlin")) == {"key", "value"}
+    assert {"a", "b"} <= defined_in("a, b = 1, 2\n", facts_for("python"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsp_complete.suggest.filters.clean import decode
+from lsp_complete.suggest.filters.base import Context, Suggestion
+from lsp_complete.suggest.filters.clean import decode, special_tokens
+from lsp_complete.suggest.filters.repeat import repeated_fragments
 from lsp_complete.suggest.lines import IndentStyle
 from lsp_complete.suggest.pipeline import JUDGE, SHAPE, PolishContext, RawCandidate, polish
 
@@ -82,3 +84,19 @@ def test_a_block_falls_back_to_its_first_line_where_the_rest_breaks_the_tree() -
     ctx = PolishContext("python", "def f():\n    ", "\n", mode="block", base_indent=4, parses_ok=parses)
     assert polish(RawCandidate(b"a = 1\n    oops +"), ctx).text == "a = 1"
     assert polish(RawCandidate(b"oops +\n    a = 1"), ctx).reason == "breaks_tree"
+
+
+def test_an_operator_that_looks_like_a_special_token_stays() -> None:
+    def special(text: str) -> str:
+        found = special_tokens(Suggestion(text), Context("", ""))
+        return found.text if isinstance(found, Suggestion) else ""
+
+    assert special("text <| toString model") == "text <| toString model"
+    assert special("x <|fim_midd") == "x " and special("x <|fim middle|> y") == "x " and special("x <|") == "x "
+
+
+def test_a_long_line_without_letters_has_no_fragments_and_is_read_once() -> None:
+    """A search that looked for a letter up to the line's end from each place would not end."""
+    text = "-" * 30_000
+    assert repeated_fragments(Suggestion(text), Context("", "")).text == text  # type: ignore[union-attr]
+    assert repeated_fragments(Suggestion("x = " + "ab12 " * 9), Context("", "")).text == "x = ab12"  # type: ignore[union-attr]

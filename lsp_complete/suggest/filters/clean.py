@@ -12,7 +12,7 @@ from lsp_complete.suggest.filters.base import Context, Drop, Suggestion
 from lsp_complete.suggest.scan import scan
 
 _SPECIAL = re.compile(
-    r"<\|[A-Za-z_▁ /]{1,40}(?:\|>|$)|<｜[^\n｜]{1,40}(?:｜>|$)|<\|\w*$|</?s>(?=\s*$)"
+    r"<\|[A-Za-z_▁ /]{1,40}\|>|<\|[A-Za-z_▁/]{1,40}$|<｜[^\n｜]{1,40}(?:｜>|$)|<\|\w*$|</?s>(?=\s*$)"
     r"|<(?:fim|FIM)[_▁-](?:prefix|suffix|middle|pad)>?|<(?:PRE|SUF|MID|EOT|END|file_sep|repo_name|reponame|filename|gh_stars"
     r"|jupyter_\w+|issue_\w+|commit_\w+|empty_output)>|\[(?:PREFIX|SUFFIX|MIDDLE)\]|<(?:end|start)_of_turn>|<unused\d+>"
 )

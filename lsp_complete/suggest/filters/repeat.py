@@ -11,7 +11,7 @@ import re
 from lsp_complete.suggest.filters.base import Context, Drop, Suggestion
 from lsp_complete.suggest.lines import is_closers, last_nonblank
 
-FRAGMENT = re.compile(r"(?=[^\n]*[^\W\d_])([^\n]{4,60}?)(?:\1){3,}")
+FRAGMENT = re.compile(r"(?=[^\n]{0,59}[^\W\d_])([^\n]{4,60}?)(?:\1){3,}")
 """A stretch with a letter in it, four times in a row on one line."""
 MAX_PERIOD = 8
 TRIVIAL = 7
