@@ -181,8 +181,11 @@ class Service:
         self.reference.disturbed()
         self._idle.stop()
         self._prefetch.changed(state, edits)
-        if self.recorder.on and not self.context.secret(uri):
-            self.recorder.changed(old, state.document, edits)
+        if self.recorder.on:
+            if self.context.secret(uri):
+                self.recorder.closed(uri)  # it may have become so; once it is not, it is recorded afresh
+            else:
+                self.recorder.changed(old, state.document, edits)
         self.outcomes.changed(state.document, edits)
         return True
 

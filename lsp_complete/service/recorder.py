@@ -30,6 +30,7 @@ from ..config import RecordSettings, Settings
 from ..engine.api import Completion, CompletionRequest, DeltaCallback, Engine, ModelInfo, Priority
 from ..errors import LspCompleteError
 from ..measure.recording import (
+    MAX_BYTES,
     SUFFIX,
     Answered,
     Asked,
@@ -56,8 +57,10 @@ logger = logging.getLogger(__name__)
 
 FLUSH_S = 2.0
 KEEP_IDS = 200
+SMALL_PROMPT = "#small"
+"""How the engine's key of a small prompt ends; before it stands the document's address, which may hold that character itself."""
 PARTS = 4
-"""A file is followed by a new one at this part of the size limit."""
+"""A file is followed by a new one at this part of the size limit, or at half of what can be read again."""
 
 
 def folder_of(settings: RecordSettings) -> Path:
@@ -141,7 +144,7 @@ class Recorder:
 
     def prompted(self, key: str, ids: tuple[int, ...]) -> None:
         """The engine is given a prompt for the newest request of the document that key begins with."""
-        number = self._newest.get(key.partition("#")[0])
+        number = self._newest.get(key.removesuffix(SMALL_PROMPT))
         if self.on and number is not None:
             self._put(Prompted(self._at(), number, ids))
 
@@ -267,7 +270,7 @@ class _File:
     def write(self, events: Sequence[Event]) -> bool:
         """Append; True if the file is full. Raises OSError, RecordingError."""
         text = "".join(line_of(self._shared(event)) for event in events)
-        most = self._settings.max_mb << 20
+        most, flags = self._settings.max_mb << 20, 0
         if self._path is None:
             folder = private_folder(folder_of(self._settings))
             prune(folder, most, self._settings.days)
@@ -276,11 +279,17 @@ class _File:
             path = folder / f"{stamp}-{os.getpid()}-{time.monotonic_ns() % 10**9:09d}{SUFFIX}"
             text = line_of(Header("server", self._settings.content, now, __version__)) + text
             self._path = path
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-        with os.fdopen(os.open(self._path, flags, 0o600), "a", encoding="utf-8") as out:
+            flags = os.O_CREAT | os.O_EXCL
+        try:
+            descriptor = os.open(self._path, flags | os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        except FileNotFoundError:
+            if flags:
+                raise
+            return True  # the user removed it, or another server's limit did: without its beginning it would be no recording
+        with os.fdopen(descriptor, "a", encoding="utf-8") as out:
             out.write(text)
             size = out.tell()
-        if size < most // PARTS:
+        if size < min(most // PARTS, MAX_BYTES // 2):
             return False
         prune(self._path.parent, most, self._settings.days)
         return True

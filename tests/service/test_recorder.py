@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lsp_complete.config import RecordSettings, Settings
 from lsp_complete.engine.api import CompletionRequest
 from lsp_complete.engine.fake import ScriptedEngine
+from lsp_complete.errors import ModelError
 from lsp_complete.measure.recording import (
     SUFFIX,
     Answered,
@@ -26,6 +27,7 @@ from lsp_complete.measure.recording import (
 )
 from lsp_complete.measure.stages import StageRecord
 from lsp_complete.service.brain import Opened
+from lsp_complete.service.core import Service
 from lsp_complete.service.recorder import Recorder
 from lsp_complete.service.types import Answer, Query, Suggestion
 from lsp_complete.text.document import Document
@@ -160,6 +162,79 @@ def test_a_folder_that_others_reach_ends_the_recording_not_the_server(
     assert "chmod 700" in caplog.text and list((tmp_path / "recordings").iterdir()) == []
 
 
+def test_no_file_grows_larger_than_can_be_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("service.recorder", "measure.recording"):
+        monkeypatch.setattr(f"lsp_complete.{module}.MAX_BYTES", 2000)
+
+    async def inside() -> None:
+        recorder = Recorder(settings(tmp_path), iter(range(1_000_000)).__next__)
+        document = Document.open(URI, "python", 1, "one\n")
+        recorder.opened(document)
+        for _ in range(40):
+            document = typed(recorder, document, Change(((0, 0), (0, 0)), "a"))
+            recorder._flush()
+            assert recorder._writing is not None
+            await recorder._writing
+            await asyncio.sleep(0)
+        await recorder.close()
+
+    asyncio.run(inside())
+    found = recordings(tmp_path)
+    assert len(found) > 2 and all(final_texts(each) for each in found)
+
+
+@pytest.mark.parametrize("gone", ["file", "folder"])
+def test_a_recording_that_was_removed_is_followed_by_a_whole_one(tmp_path: Path, gone: str) -> None:
+    """Another server's limit, or the user, may remove the file that is being written."""
+
+    async def inside() -> None:
+        recorder = Recorder(settings(tmp_path), iter(range(1_000_000)).__next__)
+        document = Document.open(URI, "python", 1, "one\n")
+        recorder.opened(document)
+
+        async def written() -> None:
+            recorder._flush()
+            assert recorder._writing is not None
+            await recorder._writing
+            await asyncio.sleep(0)
+
+        await written()
+        (path,) = (tmp_path / "recordings").iterdir()
+        path.unlink()
+        if gone == "folder":
+            path.parent.rmdir()
+        document = typed(recorder, document, Change(((0, 0), (0, 0)), "a"))
+        await written()
+        assert recorder.on
+        typed(recorder, document, Change(((0, 0), (0, 0)), "b"))
+        await recorder.close()
+
+    asyncio.run(inside())
+    (found,) = recordings(tmp_path)
+    assert final_texts(found) == {URI: "baone\n"}
+
+
+def test_a_document_that_is_secret_for_a_while_is_recorded_afresh(tmp_path: Path) -> None:
+    async def inside() -> None:
+        service = Service(Settings(record=settings(tmp_path)), _no_engine, lambda *_: None, lambda *_, **__: None)
+        service.open(Document.open(URI, "python", 1, "one\n"))
+        secret = False
+        service.context.secret = lambda _uri: secret  # type: ignore[method-assign]
+        for text in ("a", "the password", "c"):
+            secret = " " in text
+            assert service.change(URI, [Change(None, text)], Encoding.UTF16, 2)
+        await service.close()
+
+    asyncio.run(inside())
+    (found,) = recordings(tmp_path)
+    assert final_texts(found) == {URI: "c"}
+    assert "password" not in "".join(p.read_text() for p in (tmp_path / "recordings").iterdir())
+
+
+async def _no_engine(_settings: Settings, _on_state: Callable[[str, str], None]) -> Opened:
+    raise ModelError("no model")
+
+
 def test_prompts_are_told_as_what_is_new(tmp_path: Path) -> None:
     async def opener(_settings: Settings, _on_state: Callable[[str, str], None]) -> Opened:
         return Opened(ScriptedEngine(), lambda _info: None)  # type: ignore[arg-type, return-value]
@@ -168,9 +243,11 @@ def test_prompts_are_told_as_what_is_new(tmp_path: Path) -> None:
         recorder = Recorder(record, iter(range(1_000_000)).__next__)
         engine = (await recorder.watching(opener)(Settings(), lambda *_: None)).engine
         document = Document.open(URI, "python", 1, "one\n")
-        for number, prompt in enumerate([(1, 2, 3), (1, 2, 3, 4), (9,)]):
-            recorder.asked(Query(document, 0, 0.0), number)
-            await engine.complete(CompletionRequest(prompt, key=URI + "#small"))
+        cell = Document.open("notebook-cell:/a.ipynb#W0s", "python", 1, "one\n")
+        for number, prompt in enumerate([(1, 2, 3), (1, 2, 3, 4), (9,), (9, 8)]):
+            asked = document if number < 3 else cell
+            recorder.asked(Query(asked, 0, 0.0), number)
+            await engine.complete(CompletionRequest(prompt, key=asked.uri + ("#small" if number < 3 else "")))
             await engine.complete(CompletionRequest((7,), key=URI, max_tokens=0))  # made ready, not asked
         assert isinstance(await engine.stats(), dict)
         await recorder.close()
@@ -179,4 +256,4 @@ def test_prompts_are_told_as_what_is_new(tmp_path: Path) -> None:
     assert asyncio.run(inside(settings(tmp_path, enabled=False))) is ScriptedEngine
     asyncio.run(inside(settings(tmp_path)))
     prompts = [event for event in recordings(tmp_path)[0].events if isinstance(event, Prompted)]
-    assert [(p.request, p.shared, p.ids) for p in prompts] == [(0, 0, (1, 2, 3)), (1, 3, (4,)), (2, 0, (9,))]
+    assert [(p.request, p.shared, p.ids) for p in prompts] == [(0, 0, (1, 2, 3)), (1, 3, (4,)), (2, 0, (9,)), (3, 1, (8,))]
