@@ -26,6 +26,8 @@ KEY_MS = (60.0, 125.0)
 LINE_MS = (300.0, 900.0)
 JUMP_MS = 1500.0
 MAX_FILE = 300_000
+SAFE = ("-c", "log.showSignature=false", "-c", "core.fsmonitor=false")
+"""What else a repository's own settings could make git run."""
 
 
 def read(repository: Path, commit: str, *, seed: int = 1, max_keys: int = 2000) -> Recording:
@@ -121,7 +123,7 @@ def _git(repository: Path, *words: str) -> bytes:
     """Output of a git command; b"" if it fails. Raises RecordingError without git."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(repository), *words], capture_output=True, timeout=60, check=False
+            ["git", "-C", str(repository), *SAFE, *words], capture_output=True, timeout=60, check=False
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise RecordingError(f"git could not be run ({type(error).__name__}).") from None

@@ -37,14 +37,15 @@ def read(path: Path) -> Recording:
     try:
         log = json.loads(path.read_text(encoding="utf-8"))["log"]
         return from_log(log)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise RecordingError(
             f"{path}: not a workspaceRecording@1.0 ({type(error).__name__}: {str(error)[:80]})."
         ) from None
 
 
 def from_log(log: list[Mapping[str, Any]]) -> Recording:
-    """The recording of a log. Raises KeyError, TypeError or RecordingError where an entry is not what it should be."""
+    """The recording of a log. Raises LookupError, TypeError, ValueError, ArithmeticError, AttributeError or RecordingError where an entry is
+    not what it should be."""
     times = [float(entry["time"]) for entry in log if "time" in entry]
     began = times[0] if times else 0.0
     return Recording(Header("vscode", created=began / 1000), tuple(_events(log, began)))
@@ -76,6 +77,8 @@ def _events(log: list[Mapping[str, Any]], began: float) -> Iterator[Event]:
 
 
 def _content(at: float, doc: int, path: str, texts: dict[int, str], new: str) -> Iterator[Event]:
+    if not isinstance(new, str) or not isinstance(path, str):
+        raise TypeError("content or path")
     old, texts[doc] = texts.get(doc), new
     if old is None:
         facts = language_for("", path)

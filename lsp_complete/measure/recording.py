@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -223,7 +224,7 @@ def _answered(event: Answered) -> dict[str, Any]:
 
 
 def event_of(plain: Any) -> Event:
-    """The event of a JSON value. Raises ValueError, KeyError or TypeError for anything else."""
+    """The event of a JSON value. Raises ValueError, KeyError, TypeError or OverflowError for anything else."""
     fields = dict(plain)
     cls = _KINDS[fields.pop("kind")]
     for name in ("edits", "suggestions"):
@@ -232,11 +233,13 @@ def event_of(plain: Any) -> Event:
     if "ids" in fields:
         fields["ids"] = tuple(int(number) for number in fields["ids"])
     for name in ("doc", "request", "offset", "typed", "shared", "length"):
-        if name in fields and type(fields[name]) is not int:
+        if name in fields and (type(fields[name]) is not int or fields[name] < 0):
             raise TypeError(name)
     for name in ("path", "language_id", "text", "trigger", "what"):
         if name in fields and not isinstance(fields[name], str):
             raise TypeError(name)
+    if type(fields["at_ms"]) not in (int, float) or not math.isfinite(fields["at_ms"]) or not isinstance(fields.get("stages", {}), dict):
+        raise TypeError("at_ms, stages")
     event: Event = cls(**fields)
     return event
 
@@ -245,13 +248,17 @@ def read(path: Path) -> Recording:
     """A recording from its file. Raises RecordingError, OSError."""
     if path.stat().st_size > MAX_BYTES:
         raise RecordingError(f"{path}: larger than {MAX_BYTES >> 20} MB; no recording of ours is.")
-    lines = path.read_text(encoding="utf-8").split("\n")
     try:
+        lines = path.read_text(encoding="utf-8").split("\n")
         first = json.loads(lines[0])
         if first.pop("kind") != "header" or first["format"] != FORMAT:
             raise ValueError
         header = Header(**first)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        if not isinstance(header.source, str) or not isinstance(header.content, bool):
+            raise TypeError
+    except UnicodeDecodeError:
+        raise RecordingError(f"{path}: not a recording ({FORMAT}): it is no UTF-8 text.") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise RecordingError(f"{path}: not a recording ({FORMAT}) in its first line.") from None
     return Recording(header, tuple(_events(path, lines)))
 
@@ -261,7 +268,7 @@ def _events(path: Path, lines: list[str]) -> Iterator[Event]:
     for number, line in enumerate(lines[1:last], start=2):
         try:
             yield event_of(json.loads(line))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise RecordingError(f"{path}: line {number} is no event of a recording.") from None
 
 

@@ -91,7 +91,17 @@ def test_stored_content_comes_back() -> None:
     assert final_texts(recording) == {"a.py": "one"} and len(recording.events) == 3
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"log": [{"kind": "setContent", "id": 1}]}', '{"log": 3}'])
+FIRST = '{"kind": "documentEncountered", "id": 1, "relativePath": "a.py"}, '
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", '{"log": [{"kind": "setContent", "id": 1}]}', '{"log": 3}', '{"log": ' + "[" * 200_000, '{"log": [{"kind": "x", "time": 1' + "0" * 400 + "}]}",
+        f'{{"log": [{FIRST}{{"kind": "setContent", "id": 1, "content": 5}}]}}',
+        f'{{"log": [{FIRST}{{"kind": "setContent", "id": 1, "content": ""}}, {{"kind": "selectionChanged", "id": 1, "selection": [[]]}}]}}',
+    ],
+)  # fmt: skip
 def test_what_is_no_recording_of_vscode_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(text, encoding="utf-8")
@@ -121,6 +131,29 @@ def test_a_last_line_cut_short_is_left_out_and_a_bad_line_is_named(tmp_path: Pat
     path.write_text('{"kind":"header"}\n', encoding="utf-8")
     with pytest.raises(RecordingError, match="first line"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"kind":"closed","at_ms":"1","doc":0}', '{"kind":"closed","at_ms":NaN,"doc":0}', '{"kind":"closed","at_ms":Infinity,"doc":0}',
+        '{"kind":"closed","at_ms":true,"doc":0}', '{"kind":"closed","at_ms":1,"doc":-1}', '{"kind":"asked","at_ms":1,"doc":0,"request":0,"offset":-5}',
+        '{"kind":"answered","at_ms":1,"request":0,"suggestions":[],"stages":5}', '{"kind":"changed","at_ms":1,"doc":0,"edits":[[Infinity,1,""]]}',
+        '{"kind":[],"at_ms":1}', "[" * 200_000, "7", '"moved"',
+    ],
+)  # fmt: skip
+def test_what_is_no_event_is_refused(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "r"
+    path.write_text(line_of(Header("server")) + line + "\n", encoding="utf-8")
+    with pytest.raises(RecordingError, match="line 2"):
+        read(path)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"[" * 200_000, b'{"kind":"header","format":"lsp-complete-recording@1","source":5}'])
+def test_what_begins_otherwise_is_no_recording(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "r").write_bytes(data)
+    with pytest.raises(RecordingError, match="not a recording"):
+        read(tmp_path / "r")
 
 
 def test_without_content_no_text_and_no_name_is_left() -> None:
@@ -182,7 +215,12 @@ def test_a_commit_is_typed(tmp_path: Path) -> None:
     (tmp_path / "new.py").write_text("x")
     git("add", ".")
     git("commit", "-qm", "two")
+    (tmp_path / ".git" / "hostile").write_text("#!/bin/sh\ntouch run\n")
+    (tmp_path / ".git" / "hostile").chmod(0o755)
+    for name, value in (("log.showSignature", "true"), ("gpg.program", ".git/hostile"), ("core.fsmonitor", ".git/hostile")):
+        git("config", name, value)
     recording = import_git.read(tmp_path, "HEAD")
+    assert not (tmp_path / "run").exists()
     assert final_texts(recording) == {"a.py": "one = 1\ntwo = 2\nthree = 3\n"}
     assert recording == import_git.read(tmp_path, "HEAD") and recording.header.created > 0
     with pytest.raises(RecordingError, match="no commit"):
