@@ -25,6 +25,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from ..errors import LspCompleteError
 from ..measure import kept
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 SAMPLE_S = 2.0
 KEEP = 900
 RECORDINGS = 20
+ODD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What comes of figures that are not as this version writes them."""
 _LOOPBACK = re.compile(r"(?:127\.0\.0\.1|localhost)(?::\d{1,5})?")
 METRICS_KIND = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -118,22 +121,25 @@ class Dashboard:
         bound = listener.sockets[0].getsockname()[1]
         async with listener:
             ready(f"http://127.0.0.1:{bound}/{self._token}/")
+            await self.sample()
             while True:
-                await self.sample()
                 await asyncio.sleep(SAMPLE_S)
+                with contextlib.suppress(LspCompleteError, OSError):  # what was read last stays
+                    await self.sample()
 
     async def sample(self) -> None:
         """Read the figures once."""
         self._servers, self._engines = await asyncio.to_thread(self._gather)
         now, seen = self._clock(), set[int]()
         for server in self._servers:
-            pid = int(server.get("pid", 0))
-            seen.add(pid)
-            stages = (server.get("server", {}).get("all") or {}).get("ms") or {}
-            if "total" in stages:
-                points = self._history.setdefault(pid, deque(maxlen=KEEP))
-                parts = tuple(float(stages[name]["p50"]) for name in dashboard_charts.SHOWN)
-                points.append((now, float(stages["total"]["p50"]), float(stages["total"]["p95"]), parts))
+            with contextlib.suppress(*ODD):
+                pid = int(server.get("pid", 0))
+                seen.add(pid)
+                stages = (server.get("server", {}).get("all") or {}).get("ms") or {}
+                if "total" in stages:
+                    parts = tuple(float(stages[name]["p50"]) for name in dashboard_charts.SHOWN)
+                    point = (now, float(stages["total"]["p50"]), float(stages["total"]["p95"]), parts)
+                    self._history.setdefault(pid, deque(maxlen=KEEP)).append(point)
         for pid in set(self._history) - seen:
             del self._history[pid]
 
@@ -150,6 +156,8 @@ class Dashboard:
             writer.write(response(error.status, str(error), keep=False, kind="text/plain"))
         except (TimeoutError, asyncio.TimeoutError, ConnectionError):
             pass
+        except ODD as error:  # figures of another version, perhaps
+            writer.write(response(500, f"the page could not be made ({type(error).__name__})", keep=False, kind="text/plain"))
         finally:
             writer.close()
 
@@ -182,12 +190,13 @@ class Dashboard:
     def _judged(self, rest: str) -> str | None:
         """The page of a recording or a comparison that is in the list, or None."""
         kind, _, name = rest.partition("/")
+        name = unquote(name, errors="surrogateescape")
         if kind == "comparison":
             entry = kept.comparisons(self._comparisons).get(name)
-            with contextlib.suppress(KeyError, TypeError, ValueError):
+            with contextlib.suppress(*ODD):
                 return comparison_page(entry) if entry is not None else None
         elif kind == "recording" and name in {known for known, _ in recordings(self._recordings)}:
-            with contextlib.suppress(OSError, LspCompleteError, TypeError, ValueError):
+            with contextlib.suppress(OSError, LspCompleteError, *ODD):
                 return recording_page(name, kept.counted(read(self._recordings / name)))
         return None
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from .dashboard_page import frame, grid
 
@@ -20,7 +21,7 @@ def recordings_list(recordings: Sequence[tuple[str, int]], base: str = "") -> st
     if not recordings:
         return "<section><h2>Recordings</h2><p>None; <code>record.enabled</code> turns recording on.</p></section>"
     rows = "".join(
-        f'<tr><td><a href="{base}recording/{escape(name)}">{escape(name)}</a></td><td>{size / 1024:.0f} KB</td></tr>'
+        f'<tr><td><a href="{base}recording/{quote(name, errors="surrogateescape")}">{escape(name)}</a></td><td>{size / 1024:.0f} KB</td></tr>'
         for name, size in recordings
     )
     return f"<section><h2>Recordings</h2><table><tr><th>file</th><th>size</th></tr>{rows}</table></section>"
@@ -33,7 +34,7 @@ def comparisons_list(kept: Mapping[str, Mapping[str, Any]], base: str = "") -> s
             "<section><h2>Comparisons</h2><p>None; <code>lsp-complete replay compare</code> and <code>replay gate</code> leave them here.</p></section>"
         )
     rows = "".join(
-        f'<tr><td><a href="{base}comparison/{escape(key)}">{escape(_when(entry))}</a></td><td>{escape(_names(entry))}</td>'
+        f'<tr><td><a href="{base}comparison/{quote(key, errors="surrogateescape")}">{escape(_when(entry))}</a></td><td>{escape(_names(entry))}</td>'
         f'<td class="{_class(entry)}">{escape(str(entry.get("verdict", "")))}</td><td>{escape(str(entry.get("summary", "")))}</td></tr>'
         for key, entry in kept.items()
     )

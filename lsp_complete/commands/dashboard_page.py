@@ -130,7 +130,7 @@ def metrics(servers: Sequence[Server], engines: Sequence[Engine]) -> str:
         if mine:
             lines += [f"# TYPE {name} {kind}", f"# HELP {name} {text}"]
             suffix = "_total" if kind == "counter" else ""
-            lines += [f"{name}{suffix}{_labels(labels)} {value:g}" for _, labels, value in mine]
+            lines += [f"{name}{suffix}{_labels(labels)} {_number(value)}" for _, labels, value in mine]
     return "\n".join([*lines, "# EOF", ""])
 
 
@@ -160,6 +160,11 @@ def _engine_samples(engines: Sequence[Engine]) -> Iterator[Sample]:
         yield "lspc_engine_waiting", who, float(stats.get("waiting") or 0)
         yield "lspc_engine_running", who, float(stats.get("running") or 0)
         yield "lspc_engine_memory_bytes", who, float((stats.get("process") or {}).get("rss_bytes") or 0)
+
+
+def _number(value: float) -> str:
+    """All digits: a counter that is rounded stands still and jumps."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _labels(labels: Mapping[str, object]) -> str:

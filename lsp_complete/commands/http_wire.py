@@ -13,7 +13,7 @@ HEADER_LIMIT, BODY_LIMIT = 1 << 14, 1 << 22
 READ_S = 10.0
 REASONS = {
     200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
-    411: "Length Required", 413: "Content Too Large", 503: "Service Unavailable",
+    411: "Length Required", 413: "Content Too Large", 500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 
 
@@ -80,7 +80,7 @@ async def _rest(reader: asyncio.StreamReader, first: bytes) -> Request:
 
 def response(status: int, body: object, *, keep: bool = True, kind: str = "application/json") -> bytes:
     """A whole answer. body: a JSON value, or text as it is for other kinds."""
-    data = (body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)).encode()
+    data = (body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)).encode("utf-8", "replace")
     head = (
         f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n"
         f"Cache-Control: no-store\r\nConnection: {'keep-alive' if keep else 'close'}\r\n\r\n"

@@ -12,18 +12,21 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
+from ..errors import LspCompleteError
 from .recording import Answered, Asked, Became, Changed, Opened, Recording, private_folder
 from .replay_compare import Comparison
 from .statistics import percentile
 
 KEEP = 50
 MAX_BYTES = 1 << 18
+LATEST = 253_402_300_800.0
+"""The year 10000, seconds since 1970: no date beyond it can be told."""
 
 
 def folder() -> Path:
@@ -48,17 +51,35 @@ def keep(
     return path
 
 
+def keep_if_possible(
+    result: Comparison, names: tuple[str, str], models: tuple[str, str], verdict: str, say: Callable[[str], None]
+) -> None:
+    """Keep a comparison in the user's state; say why where that cannot be. A verdict does not hang on it: a home may be read only."""
+    try:
+        keep(result, names, models, verdict, folder())
+    except (LspCompleteError, OSError) as error:
+        say(f"The comparison is not kept for the dashboard: {error}")
+
+
 def comparisons(where: Path) -> dict[str, dict[str, Any]]:
     """What is kept, by file name without suffix, newest first."""
     found: dict[str, dict[str, Any]] = {}
     with contextlib.suppress(OSError):
         for path in sorted(where.glob("*.json"), reverse=True)[:KEEP]:
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, RecursionError):
                 if path.stat().st_size <= MAX_BYTES:
                     entry = json.loads(path.read_text(encoding="utf-8"))
-                    if isinstance(entry, dict) and isinstance(entry.get("result"), dict):
+                    if _whole(entry):
                         found[path.stem] = entry
     return found
+
+
+def _whole(entry: Any) -> bool:
+    """What the dashboard's list shows of an entry is there."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("result"), dict):
+        return False
+    created, names, models = entry.get("created"), entry.get("names"), entry.get("models", [])
+    return isinstance(created, int | float) and 0 <= created < LATEST and isinstance(names, list) and isinstance(models, list)
 
 
 def counted(recording: Recording) -> dict[str, Any]:
@@ -74,7 +95,7 @@ def counted(recording: Recording) -> dict[str, Any]:
     return {
         "source": recording.header.source,
         "content": recording.header.content,
-        "minutes": round(events[-1].at_ms / 60_000, 1) if events else 0.0,
+        "minutes": round((events[-1].at_ms - events[0].at_ms) / 60_000, 1) if events else 0.0,
         "documents": sum(isinstance(event, Opened) for event in events),
         "edits": sum(isinstance(event, Changed) for event in events),
         "characters typed": sum(event.typed for event in events if isinstance(event, Changed)),

@@ -127,6 +127,61 @@ def test_a_page_without_figures(servers: list[dict[str, Any]]) -> None:
     assert metrics(servers, []).endswith("# EOF\n")
 
 
+def test_metrics_have_all_their_digits() -> None:
+    value = server()
+    value["server"]["outcomes"]["shown"] = 1_234_567
+    lines = metrics([value], [engine()]).splitlines()
+    assert any(line.endswith(" 1234567") for line in lines) and any(line.endswith(" 1073741824") for line in lines)
+
+
+ODD_ENTRIES = (
+    {"created": "x", "names": [], "result": {}}, {"created": 1e300, "names": [], "result": {}}, {"created": 1.0, "names": 5, "result": {}},
+    {"created": 1.0, "names": ["<a>"], "result": {"wall": 5}}, {"created": 1.0, "names": [], "result": {"wall": {}, "quality": ["x"]}}, [],
+)  # fmt: skip
+
+
+def test_odd_files_and_figures_spoil_no_other_page(tmp_path: Path) -> None:
+    recordings, comparisons = tmp_path / "r", tmp_path / "c"
+    recordings.mkdir()
+    comparisons.mkdir()
+    for number, entry in enumerate(ODD_ENTRIES):
+        (comparisons / f"{number}.json").write_text(json.dumps(entry), encoding="utf-8")
+    (comparisons / "deep.json").write_text("[" * 100_000, encoding="utf-8")
+    write(recordings / f"a 'b' #1%{SUFFIX}", Recording(Header("server"), EVENTS))
+    if os.name == "posix":
+        write(Path(os.fsdecode(os.fsencode(recordings) + b"/\xff" + SUFFIX.encode())), Recording(Header("server"), EVENTS))
+    server_of_another_version = {"pid": 7, "server": {"all": {"ms": {"total": {"p50": 1, "p95": 2}}}}}
+
+    async def run() -> None:
+        board = Dashboard(TOKEN, lambda: ([{"pid": "x"}, server_of_another_version, server()], [engine()]), recordings, comparisons)
+        await board.sample()
+        await board.sample()
+        assert [len(points) for points in board._history.values()] == [2]
+        board._servers = [server()]
+        main = board.answer("GET", f"/{TOKEN}/", "localhost", {})
+        assert status_of(main) == 200 and b"&lt;a&gt;" in main
+        links = re.findall(rb'href="((?:recording|comparison)/[^"]*)"', main)
+        assert len(links) == (4 if os.name == "posix" else 3)
+        found = {link: status_of(board.answer("GET", f"/{TOKEN}/{link.decode()}", "localhost", {})) for link in links}
+        assert all(status == (200 if link.startswith(b"recording") else 404) for link, status in found.items())
+
+    asyncio.run(run())
+
+
+def test_a_page_that_cannot_be_made_is_an_answer(tmp_path: Path) -> None:
+    async def run() -> None:
+        board = Dashboard(TOKEN, lambda: ([{"pid": 1, "server": {"all": {"ms": {"total": 5}}}}], []), tmp_path, tmp_path)
+        url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        task = asyncio.ensure_future(board.serve(0, url.set_result))
+        address = await url
+        await board.sample()
+        assert status_of(await request(address)) == 500
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(run())
+
+
 def test_curves_fill_their_drawing_and_the_scale_holds_them() -> None:
     parts = (1.0,) * 9
     drawn = over_time([(ago, 20.0, 90.0, parts) for ago in (63.0, 33.0, 3.0)])
