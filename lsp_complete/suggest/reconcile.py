@@ -180,15 +180,17 @@ def _plain_stack(text: str) -> list[str]:
 def fit(text: str, before: str, rest: str, closers: str, facts: LanguageFacts) -> str:
     """The longest beginning of `text` that the text right of the cursor (`rest` of the line, `closers` of
     the lines below) completes to the same open brackets and strings as now. Where nothing is there only
-    closers that nothing opened are cut."""
+    closers that nothing opened are cut; none whose opener may stand before the window, as that of an earlier closer does."""
     if facts.char_quote and rest[:1] == "'" and before[-1:] == "'":
         return re.split(r"(?<!\\)'", text, maxsplit=1)[0]
     wall = rest + closers
-    state = scan_window(before, facts).end
+    seen = scan_window(before, facts)
+    state = seen.end
     whole = scan(text, facts, state)
     if not wall:
+        inside = any(o.fits is None for o in seen.outer)
         for o in whole.outer:
-            if o.fits is False or (o.fits is None and o.char != "}"):
+            if o.fits is False or (o.fits is None and o.char != "}" and not inside):
                 return text[: o.offset]
         return text
     base = scan(wall, facts, state)

@@ -77,6 +77,11 @@ def test_in_a_comment_or_string_the_editor_s_closer_is_not_doubled(before: str, 
     assert reconcile(text, before, rest + "\nx = 1\n", facts_for("python")) == kept
 
 
+def test_a_closer_whose_opener_stands_before_the_window_stays() -> None:
+    assert reconcile(");", "  cell.text = 1;\n    }\n  }", "\n\nlet a = 1;\n", facts_for("javascript")) == ");"
+    assert reconcile(");", "let b = 1;\ncall()", "\n\nlet a = 1;\n", facts_for("javascript")) == ""
+
+
 CODE = st.recursive(
     st.sampled_from(["a", "b.c", "1", "'s'", ""]),
     lambda inner: st.tuples(st.sampled_from(["()", "[]", "{}"]), st.lists(inner, max_size=3)).map(
