@@ -52,6 +52,7 @@ def _record(state: State, part: Part) -> None:
     if job.prefilling:
         job.evaluated += part.pending
         state.counters.evaluated += part.pending
+    if job.prefilling or part.pending > 1:  # several: a prompt, also one that a job evaluates again after it gave its slot up
         job.chunk = grown(job.chunk, most_tokens(state))
     job.last_step = state.clock()
     state.served[job.client] = state.served.get(job.client, 0.0) + len(tokens)
@@ -167,6 +168,7 @@ def commit_aborted(state: State, parts: list[Part]) -> None:
             done = max(0, keep - part.segment.start)
             job.evaluated += done
             state.counters.evaluated += done
+        if job.prefilling or part.pending > 1:
             job.chunk = halved(min(job.chunk, part.pending))
 
 

@@ -22,7 +22,7 @@ from lsp_complete.engine.seating import check_request, missing, seat_job, unseat
 from lsp_complete.engine.shrinking import shrink
 from lsp_complete.engine.state import (
     State,
-    clear_slot,
+    clear_doubtful,
     complete_job,
     evict,
     expire_job,
@@ -86,6 +86,8 @@ def prepare(state: State) -> Step | None:
     """Everything up to the evaluation. None: nothing to evaluate now."""
     _reap(state)
     _seat_waiting(state)
+    while state.waiting and not state.seated:  # who was seated is done already, and others gave way to it
+        _seat_waiting(state)
     now = state.clock()
     limits = _limits(state, now)
     plan = plan_step([_view(state, j, now) for j in state.seated.values()], limits)
@@ -255,9 +257,8 @@ def _out_of_room(state: State, step: Step) -> None:
             complete_job(state, branched[-1])
         return
     leader = step.jobs[0]
-    others = [j for j in state.seated.values() if j is not leader]
-    if others:
-        unseat(state, max(others, key=lambda j: (j.request.priority, j.id)), parked=True)
+    if len(state.seated) > 1:  # the least urgent one, be it the leader itself: one that has aged leads out of turn
+        unseat(state, max(state.seated.values(), key=lambda j: (j.request.priority, j.id)), parked=True)
         return
     fail_job(
         state,
@@ -276,6 +277,4 @@ def fail_step(state: State, step: Step, error: BaseException) -> None:
     for job in step.jobs:
         if job.id in state.seated:
             fail_job(state, job, error)
-    for slot in state.table.slots:
-        if state.backend.pos_max(slot.seq) + 1 != len(slot.tokens):
-            clear_slot(state, slot)
+    clear_doubtful(state)

@@ -10,21 +10,17 @@ it is cleared and everything is evaluated. At least one token is left to evaluat
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from lsp_complete.engine.api import CompletionRequest, Priority
 from lsp_complete.engine.backend import Floats, Ints
 from lsp_complete.engine.job import Branch, Job
-from lsp_complete.engine.slots import Seat, Slot, reaches_back, usable_length, verify_reuse
+from lsp_complete.engine.restoring import restore, worth_restoring
+from lsp_complete.engine.slots import Seat, Slot, reaches_back, verify_reuse
 from lsp_complete.engine.state import State, clear_slot, stash, vacate
 from lsp_complete.engine.stopping import Stopper
 from lsp_complete.errors import RequestFailed
-
-_RESTORE_GAIN = 48
-"""Restoring must save at least so many tokens; fewer are as quickly evaluated."""
 
 
 def check_request(request: CompletionRequest, vocab_size: int, context: int) -> None:
@@ -53,20 +49,31 @@ def new_branch(job: Job, seq: int, at: int, pending: list[int], owed: bytes, num
 
 
 def missing(state: State, job: Job) -> int | None:
-    """Prompt tokens that would have to be evaluated if the job were seated now; None if no slot is free.
+    """Prompt tokens that would have to be evaluated if the job were seated now; None if no slot is free or made free.
 
     Changes nothing; what `seat_job` then does may differ only if saved state turns out to be damaged.
     """
-    history, drop_tail = _history(job), state.backend.info.can_drop_tail
-    seat = state.table.seat(history, job.request.key, drop_tail)
+    history = _history(job)
+    seat = state.table.seat(history, job.request.key, state.backend.info.can_drop_tail)
+    if seat is None:
+        seat = _seat_after(state, job, history)
     if seat is None:
         return None
-    have = seat.reuse
-    entry = state.cache.find(history, have + _RESTORE_GAIN)
-    if entry is not None:
-        have = max(have, usable_length(entry.tokens, history, drop_tail))
-    on_disk = None if state.disk is None else state.disk.find(history, have + _RESTORE_GAIN, drop_tail)
-    return len(history) - (have if on_disk is None else max(have, on_disk[1]))
+    saved = worth_restoring(state, history, seat.reuse)
+    return len(history) - (saved[0].length if saved else seat.reuse)
+
+
+def _seat_after(state: State, job: Job, history: Ints) -> Seat | None:
+    """The seat that the job would have once another one has given way; None if none would."""
+    other = _who_gives_way(state, job)
+    if other is None or other.slot is None:
+        return None
+    slot, owner = other.slot, other.slot.owner
+    slot.owner = None
+    try:
+        return state.table.seat(history, job.request.key, state.backend.info.can_drop_tail)
+    finally:
+        slot.owner = owner
 
 
 def seat_job(state: State, job: Job) -> Floats | bool | None:
@@ -83,7 +90,7 @@ def seat_job(state: State, job: Job) -> Floats | bool | None:
     slot = seat.slot
     began = state.clock()
     job.started = began if job.started is None else job.started
-    restored = _restore(state, slot, history, seat.reuse)
+    restored = restore(state, slot, history, seat.reuse)
     if restored:
         reuse = restored
         job.restore_ms += (state.clock() - began) * 1e3
@@ -129,13 +136,19 @@ def _occupy(state: State, job: Job, slot: Slot, history: Ints, reuse: int) -> No
 
 def _make_way(state: State, job: Job) -> bool:
     """Take a slot from a less urgent job that has not branched; True if one was freed."""
-    others = [
-        j for j in state.seated.values() if j.request.priority > job.request.priority and len(j.branches) == 1
-    ]
-    if not others or job.request.priority is Priority.BACKGROUND:
+    other = _who_gives_way(state, job)
+    if other is None:
         return False
-    unseat(state, max(others, key=lambda j: (j.request.priority, j.id)), parked=False)
+    unseat(state, other, parked=False)
     return True
+
+
+def _who_gives_way(state: State, job: Job) -> Job | None:
+    """The least urgent job that has not branched, if it is less urgent than this one."""
+    if job.request.priority is Priority.BACKGROUND:
+        return None
+    others = [j for j in state.seated.values() if j.request.priority > job.request.priority and len(j.branches) == 1]
+    return max(others, key=lambda j: (j.request.priority, j.id), default=None)
 
 
 def unseat(state: State, job: Job, parked: bool) -> None:
@@ -151,61 +164,13 @@ def _share(state: State, seat: Seat) -> int:
     assert source is not None
     stash(state, slot, len(slot.tokens))
     clear_slot(state, slot)
-    whole = seat.reuse == len(source.tokens)
-    state.backend.seq_cp(source.seq, slot.seq, -1 if whole else seat.reuse)
-    slot.extend(source.tokens[: seat.reuse])
-    if source.memo is not None and source.memo_at == seat.reuse:
+    reuse = min(seat.reuse, len(source.tokens))  # 0 if it was given up for a restore that failed all the same
+    state.backend.seq_cp(source.seq, slot.seq, -1 if reuse == len(source.tokens) else reuse)
+    slot.extend(source.tokens[:reuse])
+    if source.memo is not None and source.memo_at == reuse:
         slot.memo, slot.memo_at = source.memo, source.memo_at
-    state.counters.shared += seat.reuse
-    return seat.reuse
-
-
-def _restore(state: State, slot: Slot, history: Ints, have: int) -> int:
-    """Put saved state into the slot if that saves enough; returns the usable length, 0 if nothing was restored."""
-    drop_tail = state.backend.info.can_drop_tail
-    entry = state.cache.find(history, have + _RESTORE_GAIN)
-    length = 0 if entry is None else usable_length(entry.tokens, history, drop_tail)
-    at_least = max(have, length) + _RESTORE_GAIN
-    on_disk = None if state.disk is None else state.disk.find(history, at_least, drop_tail)
-    if on_disk is not None and state.rates.worth_restoring(on_disk[1] - have, on_disk[0].size, disk=True):
-        assert state.disk is not None
-        disk, found = state.disk, on_disk[0]
-        if _put_back(
-            state, slot, found.tokens, lambda: disk.load(found), lambda: disk.drop(found), disk=True
-        ):
-            state.counters.restored_from_disk += on_disk[1]
-            return on_disk[1]
-    if entry is not None and state.rates.worth_restoring(length - have, entry.size, disk=False):
-        saved = entry
-        if _put_back(
-            state,
-            slot,
-            saved.tokens,
-            lambda: state.cache.load(saved),
-            lambda: state.cache.drop(saved),
-            disk=False,
-        ):
-            return length
-    return 0
-
-
-def _put_back(
-    state: State, slot: Slot, tokens: Ints, load: Callable[[], Any], drop: Callable[[], None], disk: bool
-) -> bool:
-    started = state.clock()
-    saved = load()
-    if saved is None:
-        return False
-    stash(state, slot, len(slot.tokens))
-    clear_slot(state, slot)
-    if not state.backend.state_set(slot.seq, saved) or state.backend.pos_max(slot.seq) + 1 != len(tokens):
-        clear_slot(state, slot)
-        drop()
-        return False
-    slot.extend(tokens.tolist())
-    slot.saved_at = started if disk else slot.saved_at
-    state.rates.restored(len(saved), (state.clock() - started) * 1e3, disk)
-    return True
+    state.counters.shared += reuse
+    return reuse
 
 
 def _trim(state: State, slot: Slot, history: Ints, reuse: int) -> int:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from lsp_complete.engine.job import Job
 from lsp_complete.engine.slots import SlotTable
-from lsp_complete.engine.state import State, complete_job, fail_job, free_branches, vacate
+from lsp_complete.engine.state import State, clear_doubtful, complete_job, fail_job, free_branches, vacate
 from lsp_complete.errors import RequestFailed
 
 _log = logging.getLogger(__name__)
@@ -27,6 +27,7 @@ def shrink(state: State, stepped: list[Job]) -> None:
     for job in list(state.seated.values()):
         _back_to_queue(state, job)
     if not state.backend.shrink():
+        clear_doubtful(state)
         for job in stepped:
             if job in state.waiting:
                 fail_job(state, job, RequestFailed("There is no memory left to evaluate this request. Free some memory."))

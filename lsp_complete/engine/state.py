@@ -147,6 +147,13 @@ def clear_slot(state: State, slot: Slot) -> None:
     slot.memo, slot.memo_at = None, 0
 
 
+def clear_doubtful(state: State) -> None:
+    """After a step that failed: forget every slot whose books differ from the backend's."""
+    for slot in state.table.slots:
+        if state.backend.pos_max(slot.seq) + 1 != len(slot.tokens):
+            clear_slot(state, slot)
+
+
 def stash(state: State, slot: Slot, dropped: int) -> None:
     """Save a slot's prompt in host memory before `dropped` of its tokens are lost."""
     if dropped < STASH_MIN or not state.cache.wants(slot.ids):
@@ -218,6 +225,7 @@ def timing(state: State, job: Job) -> EngineTiming:
     now = state.clock()
     started = now if job.started is None else job.started
     first = now if job.first_token is None else job.first_token
+    slot = job.slot  # once: it may go meanwhile
     return EngineTiming(
         queue_ms=(started - job.submitted) * 1e3,
         prefill_ms=max(0.0, first - started) * 1e3,
@@ -230,7 +238,7 @@ def timing(state: State, job: Job) -> EngineTiming:
         decoded=sum(len(b.tokens) for b in job.branches),
         drafted=job.drafted,
         accepted=job.accepted,
-        slot=job.slot.seq if job.slot else -1,
+        slot=-1 if slot is None else slot.seq,
         restore_ms=job.restore_ms,
     )
 

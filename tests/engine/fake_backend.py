@@ -191,6 +191,8 @@ class FakeBackend:
             rows = json.loads(bytes(state))
         except ValueError:
             return False
+        if self.used_cells() + len(rows) > self.info.context:
+            return False
         self.kv[seq] = {p: (t, c) for p, t, c in rows}
         return True
 

@@ -12,7 +12,8 @@ import pytest
 from lsp_complete.engine.api import Candidate, Completion, CompletionRequest, Priority, StopRules
 from lsp_complete.engine.backend import Floats, Status
 from lsp_complete.engine.core import Step
-from lsp_complete.engine.state import check_at_rest, integrity
+from lsp_complete.engine.seating import unseat
+from lsp_complete.engine.state import check_at_rest, clear_slot, integrity
 from lsp_complete.errors import PromptCold, RequestFailed
 from tests.engine.fake_backend import EOG, SIZE, SPECIAL, FakeBackend, FakeVocab, encode, scripted_brain
 from tests.engine.harness import Harness, cold
@@ -191,6 +192,71 @@ def test_an_interactive_request_takes_a_background_jobs_slot() -> None:
     h.run()
     answer = h.results[slow.id]
     assert isinstance(answer, Completion) and answer.candidates[0].text == cold(ask(encode(TEXT)))
+
+
+def test_who_gave_way_to_an_answer_that_was_at_hand_goes_on() -> None:
+    """The one that took the slot is done before anything is evaluated: nothing else would wake the engine for the other."""
+    h = Harness(FakeBackend(context=2048, slots=1))
+    h.complete(ask(encode(TEXT[:60])))
+    slow = h.add(ask(encode(TEXT), priority=Priority.BACKGROUND))
+    h.step()
+    quick = h.add(ask(encode(TEXT[:60]), max_tokens=1))
+    h.run()
+    assert isinstance(h.results[quick.id], Completion) and h.state.counters.parked == 1
+    answer = h.results[slow.id]
+    assert isinstance(answer, Completion) and answer.candidates[0].text == cold(ask(encode(TEXT)))
+
+
+def test_a_cold_prompt_takes_no_slot_before_it_is_refused() -> None:
+    h = Harness(FakeBackend(context=2048, slots=1))
+    slow = h.add(ask(encode(TEXT), priority=Priority.BACKGROUND))
+    h.step()
+    cold_one = h.add(ask(encode("other " + TEXT), key="b", evaluate_limit=40))
+    h.step()
+    assert isinstance(h.results[cold_one.id], PromptCold) and h.state.counters.parked == 0
+    h.run()
+    assert isinstance(h.results[slow.id], Completion)
+
+
+def test_work_that_has_aged_does_not_drive_urgent_work_out_of_the_kv() -> None:
+    h = Harness(FakeBackend(context=320, slots=4))
+    quick_one = ask(encode("q" + TEXT[:150]), key="q", max_tokens=60)
+    slow_one = ask(encode("s" + TEXT[:200]), key="s", priority=Priority.BACKGROUND)
+    quick = h.add(quick_one)
+    while quick.prefilling:
+        h.step()
+    slow = h.add(slow_one)
+    while quick.id not in h.results:
+        h.step()
+        assert not quick.parked
+        h.now += 1.5
+    assert h.state.counters.parked >= 1
+    h.run()
+    for job, request in ((quick, quick_one), (slow, slow_one)):
+        answer = h.results[job.id]
+        assert isinstance(answer, Completion) and answer.candidates[0].text == cold(request)
+
+
+def test_a_prompt_that_is_evaluated_once_more_gets_on_under_aborts_too() -> None:
+    """Its job has had its first token already, gave its slot up, and lost what it had evaluated."""
+    h = Harness(FakeBackend(context=2048, ubatch=16))
+    request = ask(encode(TEXT), max_tokens=8)
+    job = h.add(request)
+    while job.prefilling:
+        h.step()
+    slot = job.slot
+    assert slot is not None
+    unseat(h.state, job, parked=False)
+    clear_slot(h.state, slot)
+
+    def hit_long_ones(step: Step) -> None:
+        h.backend.before_ubatch = (lambda n: h.backend.abort()) if step.tokens > 8 else (lambda n: None)
+
+    for _ in range(200):
+        if h.step(hit_long_ones) is None:
+            break
+    answer = h.results[job.id]
+    assert isinstance(answer, Completion) and answer.candidates[0].text == cold(request)
 
 
 @pytest.mark.parametrize("gone", ["cancelled", "expired"])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
-from lsp_complete.engine.backend import Status
+from lsp_complete.engine.backend import Segment, Status
 from lsp_complete.engine.local import LocalEngine
 from lsp_complete.engine.options import EngineOptions
 from lsp_complete.engine.shrink import first_that_works, gpu_choices, half
@@ -94,6 +95,27 @@ def test_at_the_smallest_size_the_step_fails_and_the_engine_goes_on() -> None:
     h.run()
     assert isinstance(h.results[job.id], RequestFailed) and "memory" in str(h.results[job.id])
     assert h.complete(ask(encode("abc"))).candidates
+
+
+class HalfDone(FakeBackend):
+    """Where memory runs out, the micro-batches before are in the KV already."""
+
+    def decode(self, segments: Sequence[Segment]) -> Status:
+        if self.fail_next is not Status.NO_MEMORY:
+            return super().decode(segments)
+        self.fail_next = None
+        super().decode([Segment(s.seq, s.start, s.tokens[:3]) for s in segments])
+        return Status.NO_MEMORY
+
+
+def test_at_the_smallest_size_what_was_half_done_is_forgotten() -> None:
+    h = Harness(HalfDone(context=1024, slots=1))
+    job = h.add(ask(encode(TEXT)))
+    h.backend.fail_next = Status.NO_MEMORY
+    h.run()
+    assert isinstance(h.results[job.id], RequestFailed)
+    assert h.complete(ask(encode(TEXT))).candidates[0].text == cold(ask(encode(TEXT)))
+    assert h.state.counters.reuse_faults == h.state.counters.step_errors == 0
 
 
 async def test_an_engine_without_any_context_says_that_it_is_broken() -> None:
