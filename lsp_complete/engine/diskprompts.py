@@ -29,6 +29,7 @@ from lsp_complete.engine.promptfile import (
     DiskEntry,
     build,
     enforce,
+    open_plain,
     parse_head,
     read_head,
     user_key,
@@ -40,6 +41,7 @@ from lsp_complete.engine.slots import common_prefix
 _log = logging.getLogger(__name__)
 
 _PER_KEY = 3
+_CLOSE_S = 5.0
 
 
 class DiskCache:
@@ -106,15 +108,17 @@ class DiskCache:
         return max((common_prefix(s, tokens) for s in saved), default=0)
 
     def load(self, entry: DiskEntry) -> memoryview | None:
-        """The verified state, or None (the file is then removed)."""
+        """The verified state of exactly the entry's tokens, or None (the file is then removed)."""
         try:
-            data = entry.path.read_bytes()
+            with os.fdopen(open_plain(entry.path), "rb") as file:
+                data = file.read()
         except MemoryError:
             return None
         except OSError:
             self.drop(entry)
             return None
-        if not verify(data, self._key) or parse_head(data, self._fingerprint) is None:
+        head = parse_head(data, self._fingerprint) if verify(data, self._key) else None
+        if head is None or head[1] != entry.size or not np.array_equal(head[0], entry.tokens):
             _log.warning("a saved prompt failed its check and was removed")
             self.drop(entry)
             return None
@@ -148,17 +152,18 @@ class DiskCache:
             self._pending = [p for p in self._pending if p is not tokens]
 
     def close(self) -> None:
-        """Finish what is being written (at most two prompts)."""
+        """Finish what is being written (at most two prompts). A disk that does not answer is not waited for for ever."""
         if self._writer is not None:
-            self._jobs.put(None)
-            self._writer.join(timeout=10)
+            with contextlib.suppress(queue.Full):
+                self._jobs.put(None, timeout=_CLOSE_S)
+            self._writer.join(timeout=_CLOSE_S)
 
     def _write_all(self) -> None:
         while (job := self._jobs.get()) is not None:
             try:
                 self._write(*job)
-            except (OSError, MemoryError) as error:
-                _log.warning("a prompt could not be saved: %s", getattr(error, "strerror", "") or "no memory")
+            except Exception as error:  # whatever it was, the next prompt may be saved
+                _log.warning("a prompt could not be saved: %s", getattr(error, "strerror", "") or type(error).__name__)
             self._forget_pending(job[0])
 
     def _write(self, tokens: Ints, state: bytes | bytearray, key: str) -> None:

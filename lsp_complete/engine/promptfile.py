@@ -10,11 +10,13 @@ except where a function says otherwise. Directory 0700, files 0600, written unde
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import hmac
 import json
 import os
 import secrets
+import stat
 import struct
 import tempfile
 from dataclasses import dataclass
@@ -27,6 +29,7 @@ from lsp_complete.engine.backend import Ints
 MAGIC = b"LSPCKV1\n"
 _HEAD = struct.Struct("<8sIIQ")  # magic, bytes of JSON, number of tokens, bytes of state
 DIGEST = 32
+KEY_BYTES = 32
 _MAX_JSON = 4096
 _MAX_TOKENS = 1 << 20
 SUFFIX = ".kv"
@@ -75,7 +78,7 @@ def parse_head(data: bytes, fingerprint: str, total: int | None = None) -> tuple
         return None
     try:
         meta = json.loads(data[_HEAD.size : start])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(meta, dict) or meta.get("fingerprint") != fingerprint:
         return None
@@ -87,9 +90,9 @@ def parse_head(data: bytes, fingerprint: str, total: int | None = None) -> tuple
 
 
 def read_head(path: Path, fingerprint: str) -> DiskEntry | None:
-    """An entry from a file's head, not verified yet; None if it is unusable."""
+    """An entry from a file's head, not verified yet; None if it is unusable (a link or a pipe is, too)."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_plain(path), "rb") as file:
             total = os.fstat(file.fileno()).st_size
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size:
@@ -102,16 +105,62 @@ def read_head(path: Path, fingerprint: str) -> DiskEntry | None:
     return None if found is None else DiskEntry(path, found[0], found[1], found[2])
 
 
+def open_plain(path: Path) -> int:
+    """A descriptor that reads the regular file at `path` itself: no link is followed, no pipe waited for. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return fd
+
+
 def user_key(directory: Path) -> bytes:
-    """The per-user secret beside the entries, made on first use. Raises OSError."""
+    """The per-user secret beside the entries, made on first use. Raises OSError.
+
+    One that others could read or that is not ours vouches for nothing: another takes its place, and what it vouched for is foreign.
+    Of two engines that make it at once the first one's counts for both.
+    """
     path = directory / "key"
-    with contextlib.suppress(FileNotFoundError):
-        key = path.read_bytes()
-        if len(key) == 32:
-            return key
-    key = secrets.token_bytes(32)
-    write_private(path, key)
-    return path.read_bytes()  # if two engines started at once, the later file won for both
+    found = _kept_key(path)
+    if found:
+        return found
+    handle, temporary = tempfile.mkstemp(dir=directory, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        if os.path.lexists(path):
+            os.replace(temporary, path)
+        else:
+            _name_first(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    key = _kept_key(path)
+    if not key:
+        raise OSError(errno.EACCES, "its key cannot be kept private")
+    return key
+
+
+def _kept_key(path: Path) -> bytes:
+    """The key at `path` if it is whole and nobody else's business, else b""."""
+    try:
+        with os.fdopen(open_plain(path), "rb") as file:
+            info = os.fstat(file.fileno())
+            key = file.read(KEY_BYTES + 1)
+    except OSError:
+        return b""
+    private = os.name == "nt" or (info.st_uid == os.getuid() and not info.st_mode & 0o077)
+    return key if private and len(key) == KEY_BYTES else b""
+
+
+def _name_first(temporary: str, path: Path) -> None:
+    """Give a file its name unless another got it meanwhile. Raises OSError."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        os.replace(temporary, path)
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -128,15 +177,16 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def enforce(directory: Path, limit: int, days: float, now: float) -> list[Path]:
-    """Remove entries that are too old, and the least recently used ones over `limit` bytes; returns what went."""
+    """Remove entries that are too old, that alone are over `limit` bytes, and of the others the least recently used ones over it; returns
+    what went."""
     files: list[tuple[float, int, Path]] = []
     for path in [*directory.glob(f"*{SUFFIX}"), *directory.glob(".new-*")]:
         with contextlib.suppress(OSError):
-            stat = path.stat()
-            files.append((stat.st_mtime, stat.st_size, path))
+            info = path.lstat()
+            files.append((info.st_mtime, info.st_size, path))
     gone: list[Path] = []
     total = sum(size for _, size, _ in files)
-    for modified, size, path in sorted(files):
+    for modified, size, path in sorted(files, key=lambda file: (file[1] <= limit, file)):
         half = path.name.startswith(".new-") and now - modified > 600
         if half or total > limit or now - modified > days * 86_400:
             with contextlib.suppress(OSError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,18 @@ import pytest
 
 from lsp_complete.engine.backend import Ints
 from lsp_complete.engine.diskprompts import DiskCache
-from lsp_complete.engine.promptfile import DiskEntry, build, enforce, purge, read_head, user_key, verify
+from lsp_complete.engine.promptfile import (
+    DiskEntry,
+    _name_first,
+    build,
+    enforce,
+    purge,
+    read_head,
+    user_key,
+    verify,
+)
 from lsp_complete.engine.state import save_one
+from lsp_complete.errors import PromptCold
 from tests.engine.fake_backend import FakeBackend, encode
 from tests.engine.harness import Harness, cold
 from tests.engine.test_core import TEXT, ask
@@ -90,6 +101,83 @@ def test_truncated_foreign_and_other_files_are_ignored(tmp_path: Path) -> None:
     cache.close()
 
 
+def test_a_head_of_endless_brackets_is_ignored(tmp_path: Path) -> None:
+    """It must not end the engine's thread, which reads the heads while it loads."""
+    head = struct.pack("<8sIIQ", b"LSPCKV1\n", 4096, 1, 0)
+    (tmp_path / ("f" * 16 + "-0.kv")).write_bytes(head + b"[" * 4096 + bytes(4 + 32))
+    cache = opened(tmp_path)
+    assert cache.enabled and len(cache) == 0
+    cache.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_not_waited_for_and_a_link_not_followed(tmp_path: Path) -> None:
+    root = tmp_path / "prompts"
+    saved(root, (run(0, 300), b"state"))
+    os.mkfifo(root / ("f" * 16 + "-pipe.kv"))
+    elsewhere = tmp_path / "elsewhere"
+    only_file = next(p for p in root.glob("*.kv") if "pipe" not in p.name)
+    only_file.rename(elsewhere)
+    only_file.symlink_to(elsewhere)
+    cache = opened(root)
+    assert len(cache) == 0
+    cache.close()
+
+
+def test_a_file_whose_content_is_anothers_is_not_restored(tmp_path: Path) -> None:
+    """Genuine, of this engine, of the same size: but not of these tokens."""
+    saved(tmp_path, (run(0, 300), b"state"), (run(1000, 300), b"other"))
+    cache = opened(tmp_path)
+    found = cache.find(run(0, 300), 300, True)
+    other = cache.find(run(1000, 300), 300, True)
+    assert found is not None and other is not None
+    found[0].path.write_bytes(other[0].path.read_bytes())
+    assert cache.load(found[0]) is None and cache.find(run(0, 300), 1, True) is None
+    state = cache.load(other[0])
+    assert state is not None and bytes(state) == b"other"
+    cache.close()
+
+
+@pytest.mark.parametrize("how", ["readable", "link", "short", "folder"])
+def test_a_key_that_may_be_known_or_is_none_vouches_for_nothing(tmp_path: Path, how: str) -> None:
+    root = tmp_path / "prompts"
+    saved(root, (run(0, 300), b"state"))
+    key, elsewhere = root / "key", tmp_path / "elsewhere"
+    if how == "readable":
+        key.chmod(0o644)
+    elif how == "short":
+        key.write_bytes(b"")
+    else:
+        key.rename(elsewhere)
+        if how == "link":
+            key.symlink_to(elsewhere)
+        else:
+            key.mkdir()
+    cache = opened(root)
+    if how == "folder":  # nothing can take its place
+        assert not cache.enabled
+        return
+    found = cache.find(run(0, 300), 1, True)
+    assert found is not None and cache.load(found[0]) is None
+    assert cache.save(run(0, 300), b"state", "k", wait_s=10)
+    cache.close()
+    assert stat.S_IMODE(key.lstat().st_mode) == 0o600 and len(key.read_bytes()) == 32 and not key.is_symlink()
+    assert sorted(p.name for p in root.iterdir()) == sorted(["key", only(root).name])
+    again = opened(root)
+    found = again.find(run(0, 300), 1, True)
+    assert found is not None and again.load(found[0]) is not None
+    again.close()
+
+
+def test_of_two_keys_made_at_once_the_first_counts(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_bytes(b"1" * 32)
+    second.write_bytes(b"2" * 32)
+    _name_first(str(first), tmp_path / "key")
+    _name_first(str(second), tmp_path / "key")
+    assert (tmp_path / "key").read_bytes() == b"1" * 32
+
+
 def test_another_users_key_is_not_accepted(tmp_path: Path) -> None:
     key = user_key(tmp_path)
     assert user_key(tmp_path) == key and len(key) == 32
@@ -121,6 +209,30 @@ def test_the_byte_limit_and_the_age_limit_hold(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["3.kv", "4.kv"]
     enforce(tmp_path, 250, 1.0, 1003.5 + 86_400)
     assert [p.name for p in tmp_path.iterdir()] == ["4.kv"]
+
+
+def test_a_file_over_the_limit_goes_alone(tmp_path: Path) -> None:
+    for n, size in enumerate((100, 100, 300)):
+        path = tmp_path / f"{n}.kv"
+        path.write_bytes(bytes(size))
+        os.utime(path, (1000.0 + n, 1000.0 + n))
+    enforce(tmp_path, 250, 1.0, 1010.0)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["0.kv", "1.kv"]
+
+
+def test_an_error_of_any_kind_costs_one_prompt_and_not_the_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, real, failures = opened(tmp_path), build, [1]
+
+    def fails_once(*a: object) -> bytes:
+        if failures:
+            failures.pop()
+            raise ZeroDivisionError
+        return real(*a)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("lsp_complete.engine.diskprompts.build", fails_once)
+    assert cache.save(run(0, 300), b"a", "k", wait_s=10) and cache.save(run(1000, 300), b"b", "k", wait_s=10)
+    cache.close()
+    assert len(list(tmp_path.glob("*.kv"))) == 1
 
 
 def test_purge_removes_everything(tmp_path: Path) -> None:
@@ -201,6 +313,8 @@ def test_restoring_that_is_slower_than_evaluating_is_not_used(tmp_path: Path) ->
     first.state.disk.close()
     second = engine(tmp_path)
     second.state.rates.disk_mb_ms = 1e9
+    with pytest.raises(PromptCold):  # so it does not count as being there
+        second.complete(ask(encode(LONG), key="a", evaluate_limit=40))
     assert second.complete(ask(encode(LONG), key="a")).timing.restored == 0
 
 
