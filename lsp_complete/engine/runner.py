@@ -186,30 +186,39 @@ class Runner:
             _log.debug("the event loop is closed; a result is dropped")
 
     def _main(self) -> None:
+        state = self._load()
+        if state is None:
+            return
+        self._state = state
+        self._post(_settle, self._ready, state.backend.info)
+        try:
+            self._loop_until_closed(state)
+        except MemoryPlanError as error:
+            _log.error("the engine cannot go on: %s", error)
+            self._broken = str(error)
+        except BaseException as error:  # the process has to end: without this thread it would refuse every request for ever
+            _log.exception("the engine thread failed")
+            self._broken = f"its thread failed ({type(error).__name__})"
+        finally:
+            self._shut_down(state)
+
+    def _load(self) -> State | None:
+        """The loaded model with everything around it, or None once whoever waits was told why not."""
         backend: Backend | None = None
         try:
             backend = self._factory(self._options)
             self._draft = load_draft(self._options, backend, self._factory)
-        except LspCompleteError as error:
-            if backend is not None:
-                backend.close()
-            self._post(_settle, self._ready, error)
-            return
+            return make_state(self._options, backend, self._clock, self._proposer, draft=self._draft)
         except BaseException as error:
+            if self._draft is not None:
+                self._draft.close()
             if backend is not None:
                 backend.close()
-            _log.exception("loading the model failed")
-            self._post(_settle, self._ready, EngineUnavailable(f"Loading the model failed: {error!r}"))
-            return
-        self._state = make_state(self._options, backend, self._clock, self._proposer, draft=self._draft)
-        self._post(_settle, self._ready, backend.info)
-        try:
-            self._loop_until_closed(self._state)
-        except MemoryPlanError as error:
-            _log.error("the engine cannot go on: %s", error)
-            self._broken = str(error)
-        finally:
-            self._shut_down(self._state)
+            if not isinstance(error, LspCompleteError):
+                _log.exception("loading the model failed")
+                error = EngineUnavailable(f"Loading the model failed: {error!r}")
+            self._post(_settle, self._ready, error)
+            return None
 
     def _loop_until_closed(self, state: State) -> None:
         while True:

@@ -180,6 +180,37 @@ async def test_a_model_that_cannot_be_loaded_says_so_every_time() -> None:
     await engine.close()
 
 
+async def test_what_fails_behind_loading_is_told_too(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*a: object, **more: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("lsp_complete.engine.runner.make_state", fail)
+    engine = LocalEngine(OPTIONS, lambda o: backend)
+    with pytest.raises(EngineUnavailable, match="ZeroDivisionError"):
+        await asyncio.wait_for(engine.info(), 20)
+    assert backend.closed
+    await engine.close()
+
+
+async def test_a_thread_that_fails_at_rest_says_that_it_is_broken(backend: FakeBackend) -> None:
+    """Who watches the process then ends it; without that every request would be refused for ever."""
+    engine = LocalEngine(OPTIONS, lambda o: backend)
+    assert (await engine.complete(ask(encode("x")))).candidates
+
+    def explode(seq: int) -> int:
+        raise ZeroDivisionError
+
+    backend.pos_min = explode  # type: ignore[method-assign]
+    for _ in range(2):
+        with pytest.raises((RequestFailed, EngineUnavailable)):
+            await engine.complete(ask(encode("y")))
+    with pytest.raises(EngineUnavailable):
+        await engine.complete(ask(encode("z")))
+    stats = await engine.stats()
+    assert stats["state"] == "broken" and "ZeroDivisionError" in str(stats["problem"])
+    await engine.close()
+
+
 async def test_a_refused_request_leaves_the_engine_running(backend: FakeBackend) -> None:
     engine = LocalEngine(OPTIONS, lambda o: backend)
     with pytest.raises(RequestFailed):
