@@ -9,7 +9,9 @@ Rules:
   fit the memory is also tried again a minute later, if it is asked for.
 - An engine that dies again and again is started at growing intervals; one that never gets ready ends in "failed".
 - An engine that the user stopped is not started again unasked, but is used again once someone else started it.
-- An engine that does not answer within a request's limit and a grace is hung: it is killed, all its clients restart it.
+- An engine that does not answer within a request's limit and a grace is hung: it is killed, all its clients restart it. It has some
+  time more where this very process stood still meanwhile.
+- A program that was replaced by another version while this one ran cannot start an engine for it: "failed", and the words say so.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from lsp_complete.engine.api import Completion, CompletionRequest, DeltaCallback
 from lsp_complete.engine.connection import Connection, Dialer, VersionMismatch, connect
 from lsp_complete.engine.launch import EngineLaunch, Spawn, spawn
 from lsp_complete.engine.paths import WINDOWS, Endpoint, endpoint_name, file_stamp, runtime_directory
-from lsp_complete.engine.retry import Busy, ClientRules, Sleep, ToldToStop, back_off, kill
+from lsp_complete.engine.retry import Busy, ClientRules, Replaced, Sleep, ToldToStop, back_off, kill
 from lsp_complete.engine.transport import NotListening
 from lsp_complete.engine.wire import from_json, to_json
 from lsp_complete.errors import (
@@ -161,7 +163,7 @@ class EngineClient:
             busy = False
             try:
                 began, reason = await self._one_life()
-            except (ModelError, MemoryPlanError) as error:
+            except (ModelError, MemoryPlanError, Replaced) as error:
                 if isinstance(error, MemoryPlanError):
                     self._memory_at = self._clock() + self._rules.memory_retry_s
                 self._give_up("failed", error)
@@ -221,6 +223,12 @@ class EngineClient:
             started = await self._spawn(self._launch, endpoint)
         try:
             return await self._dial(endpoint)
+        except VersionMismatch:
+            if started != "ok":
+                raise
+            raise Replaced(
+                "lsp-complete was updated while this editor ran; restart the editor, or its language server"
+            ) from None
         except NotListening as error:
             if started == "busy":
                 raise Busy("another engine process is starting or ending") from None
@@ -240,7 +248,10 @@ class EngineClient:
             timer.cancel()
 
     async def _end_hung(self, connection: Connection, limit_s: float) -> None:
+        began = self._clock()
         await self._sleep(limit_s)
+        if self._clock() - began > limit_s + self._rules.handshake_s:  # this process stood still, so probably did the engine
+            await self._sleep(self._rules.handshake_s)
         if connection.lost.is_set():
             return
         log.error("the engine process %d does not answer and is ended", connection.pid)

@@ -19,6 +19,10 @@ class Busy(EngineUnavailable):
     """Another process holds the engine's lock but does not listen (yet, or any more)."""
 
 
+class Replaced(EngineUnavailable):
+    """The program that starts engines is of another version than this process by now."""
+
+
 class ToldToStop(EngineUnavailable):
     """The user stopped the engine."""
 

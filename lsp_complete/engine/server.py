@@ -7,7 +7,7 @@ Rules:
 - The process ends when no client was there for `idle_s`; at once if the model failed and nobody is left; when told to.
 - A request that outlives its own limit by `grace_s` means a hung engine thread: `on_hang` ends the process,
   its clients start a new one. A pause of the whole process (suspend, SIGSTOP) is no hang and extends all limits.
-- The socket is made anew if someone removed it, as long as the lock at its path is ours.
+- The socket is made anew if someone removed it or put something else in its place, as long as the lock at its path is ours.
 - Observers (`engine status`) do not count as clients; whoever is in the middle of the handshake does.
 """
 
@@ -17,6 +17,7 @@ import asyncio
 import logging
 import math
 import os
+import stat
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
@@ -80,6 +81,8 @@ class EngineServer:
         self._started = self._alone_since = self._last_tick = clock()
         self._steps, self._steps_at = -1, clock()
         self._listener: asyncio.Server | None = None
+        self._listening: object = None
+        self._deaf = ""
         self._model: asyncio.Future[ModelInfo] = asyncio.get_running_loop().create_future()
         self._loading: asyncio.Task[None] | None = None
         self._reason, self._told = "", False
@@ -95,6 +98,15 @@ class EngineServer:
     async def _listen(self) -> None:
         sock, self.secret = listen(self._endpoint)
         self._listener = await asyncio.start_server(self._connected, sock=sock)
+        self._listening, self._deaf = self._file(), ""
+
+    def _file(self) -> object:
+        """Which file lies where clients look; None if there is none. A link is a file of its own."""
+        try:
+            info = self._endpoint.listening_file().lstat()
+        except OSError:
+            return None
+        return info.st_dev, info.st_ino, stat.S_IFMT(info.st_mode)
 
     async def _load(self) -> None:
         try:
@@ -148,7 +160,12 @@ class EngineServer:
             session.bye(self._reason, self._told)
             session.close()
         if sessions:
-            await asyncio.gather(*(session.ended.wait() for session in sessions))
+            waiting = [asyncio.create_task(session.ended.wait()) for session in sessions]
+            _, late = await asyncio.wait(waiting, timeout=self._rules.close_s / 5)
+            if late:  # a client that does not read what it was told does not keep the engine
+                for session in sessions:
+                    session.abort()
+                await asyncio.wait(late)
         if self._loading is not None:
             self._loading.cancel()
             await asyncio.wait([self._loading])
@@ -216,13 +233,15 @@ class EngineServer:
     async def _keep_listening(self) -> None:
         if self._listener is None or not self._lock.still_ours():
             return
-        if not self._endpoint.listening_file().exists():
-            log.warning("the socket was removed; it is made anew")
+        if self._file() is None or self._file() != self._listening:
             self._listener.close()
             try:
                 await self._listen()
+                log.warning("the socket was removed or replaced; it was made anew")
             except EngineUnavailable as error:
-                log.error("%s", error)
+                if str(error) != self._deaf:  # once, not at every tick
+                    log.error("%s", error)
+                self._deaf = str(error)
 
     # --- what sessions see (session.Host) ---
 

@@ -267,6 +267,18 @@ async def test_an_engine_of_another_version_is_left_alone(processes: Processes, 
     assert len(processes.servers) == 2
 
 
+async def test_a_program_that_was_updated_meanwhile_is_told_of_and_not_started_again_and_again(
+    processes: Processes, make_client: MakeClient, states: States
+) -> None:
+    processes.versions = dict.fromkeys(range(8), "9.9.9")
+    client = make_client()
+    with pytest.raises(EngineUnavailable, match="restart the editor"):
+        await client.info()
+    assert len(processes.servers) == 1 and states.names == ["starting", "failed"]
+    with pytest.raises(EngineUnavailable, match="restart the editor"):
+        await client.complete(REQUEST)
+
+
 async def test_stopped_by_the_user_stays_stopped_until_someone_starts_it(
     processes: Processes, make_client: MakeClient, states: States
 ) -> None:
@@ -353,6 +365,31 @@ async def test_a_hung_engine_is_killed(processes: Processes, make_client: MakeCl
     with pytest.raises(EngineUnavailable, match="did not answer in time"):
         await task
     assert len(killed) == 1 and killed[0] > 1
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_after_a_pause_of_this_process_an_engine_has_some_more_time(
+    processes: Processes, make_client: MakeClient, sleeper: Sleeper, answers: bool
+) -> None:
+    processes.make = lambda: ScriptedEngine(hold=True)
+    killed: list[int] = []
+    client = make_client(kill=killed.append)
+    await client.info()
+    task = asyncio.create_task(client.complete(REQUEST))
+    await processes.engines[0].wait_calls(1)
+    await sleeper.asked(HANG_LIMIT)
+    processes.clock.now += 3600
+    await sleeper.wake(HANG_LIMIT)
+    await sleeper.asked(ClientRules().handshake_s)
+    assert not killed
+    if answers:
+        processes.engines[0].release(0)
+        assert (await task).candidates and not killed
+    else:
+        await sleeper.wake(ClientRules().handshake_s)
+        with pytest.raises(EngineUnavailable, match="did not answer in time"):
+            await task
+        assert len(killed) == 1
 
 
 async def test_an_engine_that_hangs_in_the_handshake_is_killed(

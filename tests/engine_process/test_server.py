@@ -318,6 +318,52 @@ async def test_removed_socket_is_made_anew(processes: Processes, connect_to: Con
         assert (await complete(connection)).candidates[0].text == b"answer"
 
 
+@pytest.mark.parametrize("what", ["link", "file"])
+async def test_something_else_in_the_sockets_place_is_replaced(processes: Processes, connect_to: Connect, what: str) -> None:
+    endpoint = await processes.start()
+    endpoint.socket.unlink()
+    if what == "link":
+        endpoint.socket.symlink_to(os.devnull)
+    else:
+        endpoint.socket.write_text("")
+    with pytest.raises(NotListening):
+        await dial(endpoint, Dialer())
+    await processes.servers[0].tick()
+    assert (await complete(await connect_to(endpoint))).candidates[0].text == b"answer"
+    assert endpoint.socket.is_socket() and not endpoint.socket.is_symlink()
+
+
+async def test_a_place_that_cannot_be_had_back_is_told_once(
+    processes: Processes, connect_to: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint = await processes.start()
+    connection = await connect_to(endpoint)
+    endpoint.socket.unlink()
+    endpoint.socket.mkdir()
+    for _ in range(3):
+        await processes.servers[0].tick()
+    assert caplog.text.count("cannot listen") == 1
+    assert (await complete(connection)).candidates[0].text == b"answer"
+    endpoint.socket.rmdir()
+    await processes.servers[0].tick()
+    assert (await complete(await connect_to(endpoint))).candidates[0].text == b"answer"
+
+
+async def test_a_client_that_does_not_read_does_not_keep_an_engine_that_ends(processes: Processes) -> None:
+    processes.rules = ServeRules(close_s=0.25)
+    processes.make = lambda: ScriptedEngine([b"x" * 2_000_000])
+    raw = await Raw.to(await processes.start())
+    raw.writer.transport.pause_reading()
+    (session,) = processes.servers[0].sessions
+    for n in range(2):
+        raw.send({"t": "complete", "id": n, "request": to_json(REQUEST)})
+    while not session._writer.transport.get_write_buffer_size():  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0)
+    await asyncio.wait_for(processes.servers[0].close(), 30)
+    assert processes.engines[0].closed
+    raw.writer.close()
+
+
 async def test_after_its_lock_was_removed_an_engine_leaves_the_place_to_others(
     processes: Processes, connect_to: Connect
 ) -> None:
