@@ -21,13 +21,17 @@ from lsp_complete.engine.client import EngineClient
 from lsp_complete.engine.connection import Connection, Dialer, VersionMismatch, connect
 from lsp_complete.engine.launch import EngineLaunch, Spawn, spawn
 from lsp_complete.engine.logs import tail
-from lsp_complete.engine.paths import WINDOWS, Endpoint, endpoint_names, log_directory, runtime_directory
+from lsp_complete.engine.paths import WINDOWS, Endpoint, endpoint_names, log_directory, private_directories
 from lsp_complete.engine.retry import Sleep, kill
+from lsp_complete.engine.transport import wait_until_free
 from lsp_complete.engine.wire import from_json
 from lsp_complete.errors import EngineUnavailable, LspCompleteError
 
 ANSWER_S = 5.0
 """Seconds that an engine has for an answer to status or stop."""
+
+END_S = 20.0
+"""Seconds that an engine has for its end once it has said goodbye (it saves prompts): a little more than it gives itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ def status(*, directory: Path | None = None, tcp: bool = WINDOWS) -> list[Engine
 
 
 def stop(*, directory: Path | None = None, tcp: bool = WINDOWS) -> list[EngineStatus]:
-    """End all engines of this user; gives what was ended. Their editors do not start them again unasked."""
+    """End all engines of this user and wait for their end; gives what was ended. Their editors do not start them again unasked."""
     return asyncio.run(stop_all(directory, tcp))
 
 
@@ -91,8 +95,8 @@ async def stop_all(directory: Path | None, tcp: bool, sleep: Sleep = asyncio.sle
 
 
 def _endpoints(directory: Path | None, tcp: bool) -> list[Endpoint]:
-    place = directory or runtime_directory(tcp=tcp)
-    return [Endpoint(place, name, tcp) for name in endpoint_names(place)]
+    places = private_directories() if directory is None else [directory]
+    return [Endpoint(place, name, tcp) for place in places for name in endpoint_names(place)]
 
 
 async def _limited(connection: Connection, sleep: Sleep, by_force: bool) -> None:
@@ -156,6 +160,7 @@ async def _stop(endpoint: Endpoint, sleep: Sleep) -> EngineStatus | None:
     finally:
         limit.cancel()
         await connection.close()
+        await asyncio.to_thread(wait_until_free, endpoint, END_S, pid=connection.pid)  # until then it may write
 
 
 def status_text(found: list[EngineStatus]) -> str:

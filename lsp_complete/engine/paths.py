@@ -127,6 +127,16 @@ def runtime_directory(candidates: Iterable[Path] | None = None, *, tcp: bool = W
     raise EngineUnavailable("no private directory for the engine's socket: " + "; ".join(reasons))
 
 
+def private_directories() -> list[Path]:
+    """All directories in which an engine of this user may be: which one is used depends on the environment of who started it."""
+    found: list[Path] = []
+    for path in runtime_candidates():
+        with contextlib.suppress(EngineUnavailable):
+            check_private(path)
+            found.append(path)
+    return found
+
+
 def file_stamp(model: str) -> tuple[int, int, int]:
     """Size, modification time (ns) and inode of the model file; zeros if it cannot be read.
 

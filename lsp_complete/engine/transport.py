@@ -172,6 +172,39 @@ def acquire_or_join(
         sleep(_LOCK_POLL_S)
 
 
+def _is_held(endpoint: Endpoint, pid: int) -> bool:
+    try:
+        fd = os.open(endpoint.lock, os.O_RDWR | _NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        if pid and sys.platform != "win32" and os.pread(fd, 32, 0) not in (b"", str(pid).encode()):
+            return False
+        return not _try_lock(fd)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def wait_until_free(
+    endpoint: Endpoint,
+    limit_s: float,
+    *,
+    pid: int = 0,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> bool:
+    """Wait until nobody (or, with `pid`, not this process) holds the engine lock: an engine lets go of it last of all. False: the
+    time was up. Blocks; keeps no lock."""
+    until = clock() + limit_s
+    while _is_held(endpoint, pid):
+        if clock() >= until:
+            return False
+        sleep(_LOCK_POLL_S)
+    return True
+
+
 def listen(endpoint: Endpoint) -> tuple[socket.socket, bytes]:
     """A listening socket and its secret (b"" for a Unix socket). Only for the holder of the lock.
 

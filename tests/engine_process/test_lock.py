@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
 from lsp_complete.engine.paths import Endpoint
-from lsp_complete.engine.transport import acquire, acquire_or_join, listen, listens, remove_listener
+from lsp_complete.engine.transport import (
+    acquire,
+    acquire_or_join,
+    listen,
+    listens,
+    remove_listener,
+    wait_until_free,
+)
 
 from .conftest import Clock
 
@@ -63,6 +71,21 @@ def test_the_socket_file_of_a_killed_engine_is_no_listener(run_dir: Path) -> Non
     sock.close()
     assert endpoint.socket.exists() and not listens(endpoint)
     remove_listener(endpoint)
+
+
+def test_the_end_of_an_engine_is_waited_for(run_dir: Path) -> None:
+    endpoint, clock = Endpoint(run_dir, "e-test", False), Clock()
+    assert wait_until_free(endpoint, 0.0)
+    holder, sleeps = acquire(endpoint), Sleeps(clock)
+    assert holder is not None
+    sleeps.then[3] = holder.release
+    assert wait_until_free(endpoint, 20.0, sleep=sleeps, clock=clock) and sleeps.count == 3
+    holder = acquire(endpoint)
+    assert holder is not None and holder.still_ours()
+    assert not wait_until_free(endpoint, 1.0, pid=os.getpid(), sleep=Sleeps(clock), clock=clock)
+    assert wait_until_free(endpoint, 0.0, pid=os.getpid() + 1)  # it has a successor by now
+    assert holder.still_ours()
+    holder.release()
 
 
 def test_over_tcp_too(run_dir: Path) -> None:

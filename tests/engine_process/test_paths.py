@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from lsp_complete.engine import paths, transport
-from lsp_complete.engine.paths import Endpoint, check_private, endpoint_name, make_private, runtime_directory
+from lsp_complete.engine.control import _endpoints
+from lsp_complete.engine.paths import (
+    Endpoint,
+    check_private,
+    endpoint_name,
+    make_private,
+    private_directories,
+    runtime_directory,
+)
 from lsp_complete.engine.transport import NotListening, acquire, listen, remove_listener, where
 from lsp_complete.errors import EngineUnavailable
 
@@ -65,6 +73,18 @@ def test_no_candidate_left_says_why_for_each(run_dir: Path) -> None:
     (run_dir / "bad").symlink_to(run_dir)
     with pytest.raises(EngineUnavailable, match=r"too long.*symbolic link"):
         runtime_directory([run_dir / ("x" * 100), run_dir / "bad"])
+
+
+def test_engines_are_looked_for_wherever_they_may_be(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which directory an engine uses depends on the environment of the editor that started it."""
+    for name, mode in (("a", 0o700), ("open", 0o755), ("b", 0o700)):
+        (run_dir / name).mkdir()
+        (run_dir / name).chmod(mode)
+        (run_dir / name / f"e-{name}.lock").write_text("")
+    places = [run_dir / name for name in ("a", "open", "missing", "b")]
+    monkeypatch.setattr("lsp_complete.engine.paths.runtime_candidates", lambda: places)
+    assert private_directories() == [run_dir / "a", run_dir / "b"]
+    assert [e.name for e in _endpoints(None, False)] == ["e-a", "e-b"]
 
 
 def test_socket_paths_are_short_enough() -> None:

@@ -317,7 +317,7 @@ async def test_start_status_stop(launch_of, make_real: MakeReal, run_dir: Path) 
     text = control.status_text([status])
     assert f"process {pid}" in text and "scripted engine" in text and "clients  1" in text
     (stopped,) = await asyncio.to_thread(control.stop, directory=run_dir)
-    assert stopped.pid == pid
+    assert stopped.pid == pid and endpoint_names(run_dir) == []  # it has saved what it had to save
     await ended(pid)
     assert await asyncio.to_thread(control.status, directory=run_dir) == []
     with pytest.raises(EngineUnavailable, match="told to stop"):
