@@ -47,7 +47,10 @@ class Call:
 
 def encode(message: dict[str, Any]) -> bytes:
     """One framed message. Text stays UTF-8."""
-    body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+    try:
+        body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half a surrogate pair, as editors send it: an escape
+        body = json.dumps(message, separators=(",", ":")).encode()
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +48,12 @@ def _guarded(work: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Na
             return work(args)
         except (LspCompleteError, OSError, ValueError, ConnectionError, asyncio.TimeoutError) as error:
             print(f"lsp-complete replay: {str(error) or type(error).__name__}", file=sys.stderr)
-            return EXIT_FAILED
+        except Exception as error:  # must not leave with the status that says "worse"
+            if os.environ.get("LSP_COMPLETE_DEBUG"):
+                traceback.print_exc()
+            told = "run it again with LSP_COMPLETE_DEBUG=1 for the traceback to put into a report"
+            print(f"lsp-complete replay: internal error, {type(error).__name__}; {told}", file=sys.stderr)
+        return EXIT_FAILED
 
     return run
 
@@ -145,10 +152,11 @@ def _compare(args: argparse.Namespace) -> int:
     result = compare(first_rows, second_rows, seed=args.seed)
     names = (args.first.resolve().name, args.second.resolve().name)
     verdict = word_of({figure.verdict for figure in result.quality})
-    kept.keep(result, names, (str(first.get("model", "")), str(second.get("model", ""))), verdict, kept.folder())
+    models = (str(first.get("model", "")), str(second.get("model", "")))
+    kept.keep_if_possible(result, names, models, verdict, lambda text: print(text, file=sys.stderr))
     if args.html:
         sides = ({**first, "rows": first_rows}, {**second, "rows": second_rows})
-        args.html.write_text(page(result, *sides, names), encoding="utf-8")
+        args.html.write_text(page(result, *sides, names), encoding="utf-8", errors="replace")
     if args.json:
         print(json.dumps(result.as_dict(), indent=2, ensure_ascii=False))
     else:

@@ -38,7 +38,8 @@ HIGHER_IS_BETTER: Mapping[str, bool] = {
 }
 """The figures of `replay_quality.Judged` that are compared."""
 CONFIDENCE = 0.95
-FEWEST = 20
+FEWEST, FEWEST_LINES = 20, 8
+"""Pairs, and lines that they stand in: resamples of one line alone are all the same, and its interval would leave out whatever it does not hold."""
 _NO_TIME = frozenset({"superseded", "cancelled", "unavailable", "error", "disabled"})
 
 
@@ -104,12 +105,14 @@ class Comparison:
 
 
 def compare(first: Sequence[Row], second: Sequence[Row], seed: int = 1, resamples: int = 4000) -> Comparison:
-    """Compare two runs' points. Raises ValueError if they share none that were answered."""
+    """Compare two runs' points. Raises ValueError if they share none that were answered, or are of different recordings."""
     there = {_key(row): row for row in second}
     both = [(row, there[_key(row)]) for row in first if _key(row) in there]
     pairs = [(a, b) for a, b in both if a["outcome"] not in _NO_TIME and b["outcome"] not in _NO_TIME]
     if not pairs:
         raise ValueError("The two runs share no point that both answered; replay the same recordings.")
+    if any(a[name] != b[name] for a, b in both for name in ("path", "place", "wanted")):
+        raise ValueError("The two runs are of different recordings that have the same file name; replay the same recordings.")
     everything = {_key(row) for row in first} | set(there)
     rng = random.Random(seed)  # noqa: S311 (resampling)
     seen = [name for name in HIGHER_IS_BETTER if any(None not in (a["judged"].get(name), b["judged"].get(name)) for a, b in pairs)]
@@ -119,7 +122,7 @@ def compare(first: Sequence[Row], second: Sequence[Row], seed: int = 1, resample
         kept = [
             (pair, _line(rows[0]))
             for pair, rows in zip(values, pairs, strict=True)
-            if None not in pair and not any(math.isnan(v) for v in pair)
+            if None not in pair and all(map(math.isfinite, pair))
         ]
         return _figure(name, kept, higher, confidence, rng, resamples)
 
@@ -181,7 +184,7 @@ def _figure(
     )
     means = [sum(pair[k] for pair, _ in kept) / len(kept) for k in (0, 1)]
     verdict = "same"
-    if len(kept) < FEWEST:
+    if len(kept) < FEWEST or len({line for _, line in kept}) < FEWEST_LINES:
         verdict = "few"
     elif difference.settled:
         verdict = "better" if (difference.low > 0) == higher else "worse"

@@ -118,7 +118,7 @@ def _keep(args: argparse.Namespace, verdicts: Mapping[str, Verdict]) -> None:
     title = args.out.resolve().name
     for name, verdict in verdicts.items():
         names = (f"{title}/first", f"{title}/{name}")
-        kept.keep(verdict.comparison, names, (models["first"], models[name]), verdict.word, kept.folder())
+        kept.keep_if_possible(verdict.comparison, names, (models["first"], models[name]), verdict.word, _say)
 
 
 def _report(args: argparse.Namespace, verdicts: Mapping[str, Verdict]) -> None:
@@ -127,7 +127,7 @@ def _report(args: argparse.Namespace, verdicts: Mapping[str, Verdict]) -> None:
 
     sides = [(about | {"rows": rows}) for about, rows in (load_run(args.out / name) for name in ("first", "second"))]
     names = (sides[0]["model"], sides[1]["model"]) if sides[0]["model"] != sides[1]["model"] else ("first", "second")
-    args.html.write_text(page(verdicts["second"].comparison, sides[0], sides[1], names), encoding="utf-8")
+    args.html.write_text(page(verdicts["second"].comparison, sides[0], sides[1], names), encoding="utf-8", errors="replace")
 
 
 def _show(verdicts: Mapping[str, Verdict]) -> None:

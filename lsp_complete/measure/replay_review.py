@@ -7,13 +7,13 @@ be broken off and gone on with. Text from a recording is shown with control char
 from __future__ import annotations
 
 import json
-import os
 import random
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .replay_store import GRADES
+from .replay_store import GRADES, append
 
 GRADE_WORDS: Mapping[str, str] = {
     "1": "wrong",
@@ -24,6 +24,9 @@ GRADE_WORDS: Mapping[str, str] = {
 }
 
 Row = Mapping[str, Any]
+
+_UNSEEN = ("Cc", "Cf", "Cs")
+"""Controls, marks that change how others are shown (the order of writing among them), halves of surrogate pairs."""
 
 
 def sample(rows: Sequence[Row], count: int, seed: int) -> list[Row]:
@@ -38,20 +41,18 @@ def grades(folder: Path) -> dict[tuple[str, int], int]:
     if not path.exists():
         return {}
     found: dict[tuple[str, int], int] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             entry = json.loads(line)
             found[entry["recording"], int(entry["point"])] = int(entry["grade"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue  # a line cut short by a crash
     return found
 
 
 def visible(text: str) -> str:
-    """The text with control characters (but tab and line end) as pictures, so that no terminal obeys them."""
-    return "".join(
-        c if c in "\n\t" or (c >= " " and c != "\x7f" and not "\x80" <= c <= "\x9f") else "�" for c in text
-    )
+    """The text with control characters (but tab and line end) as pictures, so that no terminal obeys them or fails at them."""
+    return "".join(c if c in "\n\t" or unicodedata.category(c) not in _UNSEEN else "�" for c in text)
 
 
 def show(row: Row) -> str:
@@ -97,10 +98,7 @@ def _grade(ask: Callable[[str], str], prompt: str) -> str:
 
 
 def _keep(path: Path, entry: Mapping[str, Any]) -> None:
-    with os.fdopen(
-        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8"
-    ) as file:
-        file.write(json.dumps(entry) + "\n")
+    append(path, json.dumps(entry) + "\n")
 
 
 def _counts(given: Any) -> Iterator[tuple[str, int]]:

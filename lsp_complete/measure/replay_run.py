@@ -34,6 +34,7 @@ from .recording import (
     Recording,
     RecordingError,
     Texts,
+    digest,
 )
 from .recording import read as read_own
 from .replay_points import Point, lsp_edits, points, position_at
@@ -44,6 +45,8 @@ from .session import SERVER, Session, SessionOptions, model_name, run_to_end, se
 MAX_PAUSE_S = 3.0
 LIMIT_S = 120.0
 CONTEXT_LINES = 15
+LONGEST_NAME = 200
+"""Bytes of a file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +181,17 @@ async def _play(
 
 def place_of(root: Path, path: str) -> Path:
     """A file inside of root for a path of a recording, whatever that path says."""
-    parts = [
-        part.replace(":", "_")
-        for part in PurePosixPath(path.replace("\\", "/")).parts
-        if part not in ("/", ".", "..", "")
-    ]
+    parts = [_name(part) for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", ".", "..", "")]
     return root.joinpath(*parts) if parts else root / "unnamed"
+
+
+def _name(part: str) -> str:
+    """A name that a file system takes. A server's recording has addresses: one letter of a far script is nine characters there."""
+    name = part.replace(":", "_").replace("\0", "_").encode("utf-8", "replace").decode().replace("?", "_")
+    if len(name.encode()) <= LONGEST_NAME:
+        return name
+    suffix = PurePosixPath(name).suffix
+    return digest(part) + (suffix if len(suffix.encode()) < 20 else "")
 
 
 def _open(client: LspClient, root: Path, event: Opened) -> str:
@@ -215,7 +223,8 @@ def wanted_line(point: Point, text: str) -> str:
 
 def surprise(found: Mapping[str, Any] | None) -> float | None:
     """Bits per byte: 0 for what the model was certain of."""
-    return -found["logprob"] / math.log(2) / found["bytes"] if found and found.get("bytes") else None
+    value = -found["logprob"] / math.log(2) / found["bytes"] if found and found.get("bytes") else math.inf
+    return value if math.isfinite(value) else None
 
 
 def _row(each: _Asked, answer: Answer) -> dict[str, Any]:
@@ -231,7 +240,7 @@ def _row(each: _Asked, answer: Answer) -> dict[str, Any]:
         "language_id": each.opened.language_id,
         "place": f"{point.doc}:{text.count(chr(10), 0, point.offset) + 1}",
         "wall_ms": round((answer.received - answer.sent) * 1000, 3),
-        "outcome": str(answer.stages.get("outcome", "")) or ("shown" if first else "empty"),
+        "outcome": str(answer.stages.get("outcome", "")) or ("error" if answer.code else "shown" if first else "empty"),
         "stages": dict(answer.stages),
         "text": first[2] if first else "",
         "before": "\n".join(head[-CONTEXT_LINES:]),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from lsp_complete import cli
 from lsp_complete.measure import import_git, import_vscode, replay_review
 from lsp_complete.measure.edits import apply_edits
 from lsp_complete.measure.recording import (
+    Asked,
     Changed,
     Event,
     Header,
@@ -85,10 +88,15 @@ def test_edits_on_the_wire_do_what_the_recording_says(text: str, data: st.DataOb
     assert apply_edits(text, lsp_edits(text, edits)) == now
 
 
-@pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "C:\\x\\y.py", "..", "", "a/./b.py"])
-def test_no_path_of_a_recording_leaves_the_folder(tmp_path: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["../../etc/passwd", "/etc/passwd", "C:\\x\\y.py", "..", "", "a/./b.py", "a\0b", "\ud83d.py", "file:///w/" + "%E6%97%A5" * 40 + ".py"]
+)
+def test_no_path_of_a_recording_leaves_the_folder_and_each_can_be_made(tmp_path: Path, path: str) -> None:
     place = place_of(tmp_path, path)
     assert place.resolve().is_relative_to(tmp_path.resolve()) and place != tmp_path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("x", encoding="utf-8")
+    assert path.endswith(".py") == (place.suffix == ".py")
 
 
 # -- places ----------------------------------------------------------------------------------------------
@@ -108,6 +116,20 @@ def test_a_place_is_carried_through_later_edits() -> None:
     assert carried(5, [(3, 8, "x")]) == 3  # what it stood in is gone
     assert carried(5, [(3, 5, "")]) == 3
     assert carried(5, [(6, 7, "")]) == 5
+
+
+EDITS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.text("ab", max_size=4)), max_size=4)
+
+
+@given(st.lists(st.integers(0, 12), max_size=6), EDITS)
+def test_places_are_carried_together_as_each_alone(offsets: list[int], edits: list[tuple[int, int, str]]) -> None:
+    edits = [(min(start, end), max(start, end), text) for start, end, text in edits]
+    assert carried(np.array(offsets, dtype=np.int64), edits).tolist() == [int(carried(np.array(x), edits)) for x in offsets]
+
+
+def test_a_request_in_a_document_that_was_never_opened_is_told() -> None:
+    with pytest.raises(RecordingError, match="before it is opened"):
+        points(Recording(Header("server"), (Asked(1.0, 3, 1, 0),)))
 
 
 def test_pasted_texts_and_several_cursors_are_no_places() -> None:
@@ -207,6 +229,67 @@ def test_few_points_prove_nothing_and_overtaken_ones_are_left_out() -> None:
         compare(first, [])
 
 
+@pytest.mark.parametrize("name", ["path", "place", "wanted"])
+def test_recordings_of_the_same_name_are_no_pair(name: str) -> None:
+    with pytest.raises(ValueError, match="different recordings"):
+        compare(rows(), [{**row, name: "other"} for row in rows()])
+
+
+def saved(folder: Path, points: list[Any], about: Any = None) -> Path:
+    private_folder(folder)
+    (folder / RUN).write_text(json.dumps({} if about is None else about), encoding="utf-8")
+    (folder / POINTS).write_text("".join(json.dumps(each) + "\n" for each in points), encoding="utf-8")
+    return folder
+
+
+ROW = rows(1)[0]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [], 5, {**ROW, "wall_ms": "12"}, {**ROW, "wall_ms": math.nan}, {**ROW, "wall_ms": True}, {**ROW, "point": "1"}, {**ROW, "stages": [["a", 1]]},
+        {**ROW, "stages": {"total_ms": "x"}}, {**ROW, "judged": {"exact": 1.0}}, {**ROW, "judged": {"exact": "1", "names": []}},
+        {**ROW, "judged": {"exact": 1.0, "names": [3]}}, {**ROW, "judged": {"exact": 1.0, "names": [], "kept": "x"}}, {**ROW, "judged": []}, {**ROW, "wanted": None},
+    ],
+)  # fmt: skip
+def test_points_that_are_not_what_they_should_be_are_told(tmp_path: Path, odd: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = saved(tmp_path / "good", rows()), saved(tmp_path / "bad", [odd])
+    assert cli.main(["replay", "compare", str(good), str(bad)]) == 2
+    assert "not the folder of a replay run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("about", [[], 5, {"product": []}, {"recordings": [1]}])
+def test_an_odd_head_of_a_run_is_told(tmp_path: Path, about: Any) -> None:
+    with pytest.raises(RecordingError, match="not the folder"):
+        load_run(saved(tmp_path / "run", rows(), about))
+
+
+def test_what_nobody_thought_of_is_never_the_status_that_says_worse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(saved(tmp_path / "run", rows()))
+    monkeypatch.setattr("lsp_complete.measure.replay_compare.divergence", lambda *_: dict[str, int]()["none"])
+    assert cli.main(["replay", "compare", run, run]) == 2 and "internal error, KeyError" in capsys.readouterr().err
+
+
+def test_points_of_a_few_lines_prove_nothing() -> None:
+    """Lines are drawn as wholes, so the interval of a single one would have no width."""
+    first, second = ([{**row, "place": f"0:{row['point'] % 7}"} for row in rows(exact=exact)] for exact in (1.0, 0.0))
+    result = compare(first, second)
+    assert {figure.verdict for figure in result.quality} == {"few"} and not result.quality_down
+
+
+def test_a_state_that_cannot_be_written_changes_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("lsp_complete.measure.kept.folder", lambda: tmp_path / "file" / "comparisons")
+    run = str(saved(tmp_path / "run", rows()))
+    assert cli.main(["replay", "compare", run, run, "--require", "quality"]) == 0
+    assert "not kept for the dashboard" in capsys.readouterr().err
+
+
 def test_divergence_is_symmetric_and_bounded() -> None:
     a, b = {"x": 3, "y": 1}, {"x": 1, "z": 1}
     assert divergence(a, b) == pytest.approx(divergence(b, a))
@@ -239,9 +322,16 @@ def test_grades_are_kept_and_a_review_goes_on_where_it_stopped(tmp_path: Path) -
     replay_review.review(folder, rows(), 9, 1, ended, said.append)
 
 
+def test_a_grade_after_a_line_cut_short_is_kept(tmp_path: Path) -> None:
+    folder = private_folder(tmp_path / "run")
+    (folder / "grades.jsonl").write_text('{"recording": "r", "poi', encoding="utf-8")
+    replay_review.review(folder, rows(), 1, 1, lambda _prompt: "4", lambda _text: None)
+    assert list(replay_review.grades(folder).values()) == [4]
+
+
 def test_no_terminal_obeys_a_recording() -> None:
-    row = {**rows(1)[0], "text": "\x1b]0;title\x07\x9b2J", "wanted": "\x1b[31m"}
-    assert not set(replay_review.show(row)) & {"\x1b", "\x07", "\x9b"}
+    row = {**rows(1)[0], "text": "\x1b]0;title\x07\x9b2J\u202e\ud83d", "wanted": "\x1b[31m"}
+    assert not set(replay_review.show(row)) & {"\x1b", "\x07", "\x9b", "\u202e", "\ud83d"}
 
 
 # -- a run -----------------------------------------------------------------------------------------------
@@ -274,6 +364,15 @@ def test_a_run_through_a_server(
         run({}, ReplayOptions(), tmp_path / "run")
 
 
+def test_half_a_surrogate_pair_ends_no_run(tmp_path: Path, fake_options: Options) -> None:
+    """VS Code's recordings may hold one, between the two edits that make a character."""
+    replayed(typed("total = 1\n", "x = '\ud83d'\n", "\ud83d.py"), fake_options, tmp_path / "run")
+    _, found = load_run(tmp_path / "run")
+    assert len(found) == 10 and "\ud83d" in found[0]["before"]
+    run = str(tmp_path / "run")
+    assert cli.main(["replay", "compare", run, run, "--require", "quality", "--html", str(tmp_path / "r.html")]) == 0
+
+
 def test_a_limit_types_the_rest(tmp_path: Path, fake_options: Options, recording: Recording) -> None:
     assert replayed(recording, fake_options, tmp_path / "run", limit=3)["points"] == 3
     started = fake_options(["total = price * count"])
@@ -297,9 +396,10 @@ def test_the_commands(
     assert json.loads(capsys.readouterr().out)["pairs"] == 22
     assert "<svg" in (tmp_path / "r.html").read_text(encoding="utf-8")
     assert cli.main([*words, "--require", "quality"]) == 0 and "quality not down" in capsys.readouterr().out
-    lines = (tmp_path / "b" / POINTS).read_text(encoding="utf-8").splitlines()
-    slower = [{**json.loads(line), "wall_ms": 1e6} for line in lines]
-    (tmp_path / "b" / POINTS).write_text("\n".join(map(json.dumps, slower)) + "\n", encoding="utf-8")
+    for name, more in (("a", {}), ("b", {"wall_ms": 1e6})):
+        path = tmp_path / name / POINTS
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        path.write_text("".join(json.dumps({**row, "place": f"0:{n}", **more}) + "\n" for n, row in enumerate(lines)), encoding="utf-8")
     assert cli.main(words) == 1 and "latency up" in capsys.readouterr().out
     (tmp_path / "b" / RUN).write_text("{", encoding="utf-8")
     assert cli.main(words) == 2 and "not the folder of a replay run" in capsys.readouterr().err
