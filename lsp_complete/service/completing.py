@@ -291,8 +291,11 @@ class Completer:
         return replace(amount, max_tokens=min(amount.max_tokens, limit))
 
     def _join(self, attempt: Attempt) -> tuple[Generation | None, str]:
-        """Work in flight that does not contradict what was typed since it began, and that typing."""
+        """Work in flight that does not contradict what was typed since it began, and that typing. Who asks explicitly gets an answer of
+        their own: what was asked for automatically is one line, mostly, and given up where the model is unsure."""
         generation = attempt.state.generation
+        if generation is not None and attempt.query.trigger == "explicit" and not generation.explicit:
+            return None, ""
         if generation is None or attempt.query.candidates > 1 or attempt.query.selected or not generation.running:
             return None, ""
         typed = typed_since(generation.before, attempt.around.before, JOIN_CHARS)
@@ -340,6 +343,7 @@ class Completer:
             amount.mode,
             base_indent=amount.base_indent,
             frozen_suffix=frozen,
+            explicit=query.trigger == "explicit",
         )
         generation.begin(engine)
         state.generation = generation

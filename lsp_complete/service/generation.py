@@ -20,7 +20,7 @@ from ..engine.api import Completion, CompletionRequest, Engine
 class Generation:
     """start: the cursor offset it was asked at; before, after: the document's text around it (windows).
 
-    mode, base_indent: as asked of the engine. frozen_suffix: what the model saw below the cursor's line.
+    mode, base_indent: as asked of the engine. frozen_suffix: what the model saw below the cursor's line. explicit: the user asked for it.
     partial: text bytes so far.
     """
 
@@ -31,6 +31,7 @@ class Generation:
     mode: str
     base_indent: int = 0
     frozen_suffix: str | None = None
+    explicit: bool = False
     task: asyncio.Task[Completion] = field(init=False)
     partial: bytearray = field(default_factory=bytearray)
     changed: asyncio.Event = field(default_factory=asyncio.Event)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lsp_complete.engine.fake import ScriptedEngine
-from lsp_complete.measure.client import LspClient
+from lsp_complete.measure.client import INVOKED, LspClient
 from lsp_complete.measure.edits import Edit, Position
 from lsp_complete.measure.jsonrpc import encode
 
@@ -283,6 +283,22 @@ async def test_a_key_joins_work_that_has_not_said_anything_yet(monkeypatch: pyte
         answer = await client.answer(calls[-1], Position(6, column))
         assert [item.text for item in answer.items] == ["ue * 2"]
         assert len(engine.calls) == 1
+
+
+async def test_who_asks_explicitly_does_not_get_what_was_asked_for_automatically() -> None:
+    engine = ScriptedEngine([b"value", b"value * 2"], hold=True)
+    async with session(engine) as (client, server, _):
+        client.open(URI, "python", CODE)
+        await ready(client, server)
+        first = client.ask(URI, CURSOR)
+        await engine.wait_calls(1)
+        second = client.ask(URI, CURSOR, INVOKED)
+        await engine.wait_calls(2)
+        assert (await client.answer(first, CURSOR)).stages["outcome"] == "superseded"
+        engine.release(1)
+        answer = await client.answer(second, CURSOR)
+        assert [item.text for item in answer.items] == ["value * 2"] and answer.stages["source"] == "model"
+        assert engine.calls[0].outcome == "cancelled" and engine.calls[0].request.stop.min_sum < 0.0 == engine.calls[1].request.stop.min_sum
 
 
 async def test_work_that_contradicts_the_typing_is_stopped_at_once() -> None:
