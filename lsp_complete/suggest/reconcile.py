@@ -28,6 +28,8 @@ from lsp_complete.suggest.window import scan_window
 
 _SHORT = 8
 _LEADING_CLOSERS = re.compile(r"(?:[ \t]*\n)+[ \t]*([)\]}])[)\]}]*")
+MOST_CUTS = 64
+"""Places where a suggestion may be cut that are tried, of each kind: one with more closers that close nothing is noise, and each costs a scan."""
 PROBE = 2000
 """Characters of the frozen suffix that must be found again below the cursor."""
 
@@ -199,11 +201,11 @@ def fit(text: str, before: str, rest: str, closers: str, facts: LanguageFacts) -
     if state.string and state.string not in rest:
         ends.append(scan(wall, facts, State(state.stack)).end)
     stays = _Wall(wall, tuple(ends), misfits, bool(rest))
-    overlaps = [*_overlaps(text, wall), *_loose_overlap(text, wall), len(text)]
-    cuts = [o.offset for o in reversed(whole.outer)]
+    overlaps = [*_overlaps(text, wall)[:MOST_CUTS], *_loose_overlap(text, wall), len(text)]
+    cuts = [o.offset for o in reversed(whole.outer[:MOST_CUTS])]
     if whole.string_end > 0 and state.string:
         cuts.append(whole.string_end - len(state.string))
-    cuts += reversed(whole.opened)
+    cuts += reversed(whole.opened[-MOST_CUTS:])
     for keeps, unfinished in ((overlaps, False), ([len(text)], True), (cuts, False), (cuts, True)):
         for keep in keeps:
             if _fits(scan(text[:keep], facts, state), stays, facts, unfinished):

@@ -175,7 +175,7 @@ def _still_holds(kept: _Kept, before: str, after: str) -> tuple[str, int]:
     if after[:KEEP_AFTER] == kept.after:
         left = remaining(kept.shown, typed, kept.entry.tab_width)
         if left:
-            return left, len(typed)
+            return (left if left.strip() else ""), len(typed)
     elif not after_agrees(kept.after, after):
         return "", 0
     left = remaining(kept.full, typed, kept.entry.tab_width)

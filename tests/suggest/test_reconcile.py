@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lsp_complete.suggest.language import facts_for
-from lsp_complete.suggest.reconcile import reconcile
+from lsp_complete.suggest.reconcile import MOST_CUTS, reconcile
 from lsp_complete.suggest.scan import scan
 
 CASES = [
@@ -80,6 +82,20 @@ def test_in_a_comment_or_string_the_editor_s_closer_is_not_doubled(before: str, 
 def test_a_closer_whose_opener_stands_before_the_window_stays() -> None:
     assert reconcile(");", "  cell.text = 1;\n    }\n  }", "\n\nlet a = 1;\n", facts_for("javascript")) == ");"
     assert reconcile(");", "let b = 1;\ncall()", "\n\nlet a = 1;\n", facts_for("javascript")) == ""
+
+
+def test_a_suggestion_of_nothing_but_closers_is_cut_with_few_scans(monkeypatch: pytest.MonkeyPatch) -> None:
+    scans = 0
+
+    def counted(*words: Any) -> Any:
+        nonlocal scans
+        scans += 1
+        return scan(*words)
+
+    monkeypatch.setattr("lsp_complete.suggest.reconcile.scan", counted)
+    for text in (")" * 900, ")}]" * 300, "({[" * 300, "}" * 900):
+        reconcile(text, "f(g[", "x(" * 300 + ")" * 300, facts_for("typescript"))
+    assert scans < 4 * 12 * MOST_CUTS
 
 
 CODE = st.recursive(

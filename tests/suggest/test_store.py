@@ -191,7 +191,7 @@ def test_typed_char_by_char_never_flickers(shown: str, before: str, after: str) 
     store.add(Entry("u", before, after, shown, facts=TS))
     for n in range(len(shown)):
         hit = store.lookup("u", before + shown[:n], after)
-        assert hit is not None and hit.text == shown[n:]
+        assert (hit.text if hit else "") == (shown[n:] if shown[n:].strip() else "")
         store.check_integrity()
 
 
@@ -220,3 +220,10 @@ def test_no_text_raises(
     store.lookup("u", now_before, now_after)
     store.lookup("u", before + now_before, now_after + after)
     store.check_integrity()
+
+
+def test_blanks_that_are_left_are_no_suggestion() -> None:
+    store = SuggestionStore(lambda: 0.0)
+    store.add(Entry("u", "x = ", "bar\n", "foo "))
+    assert store.lookup("u", "x = fo", "bar\n") is not None
+    assert store.lookup("u", "x = foo", "bar\n") is None
