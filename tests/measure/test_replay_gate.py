@@ -299,6 +299,7 @@ def test_the_gate_as_a_command(
     assert cli.main([*words, str(tmp_path / "few"), "--against", "bad"]) == 2  # 9 points prove nothing
     assert "too few points" in capsys.readouterr().err
     monkeypatch.setattr(sampled, "PLACES", 10)
+    monkeypatch.setattr("lsp_complete.measure.replay_compare.FEWEST_LINES", 1)  # these histories are small
     assert cli.main(["replay", "corpus", "--points", "30", "--out", str(tmp_path / "c")]) == 0
     capsys.readouterr()
     assert cli.main([*words, str(tmp_path / "same"), "--json", "--control"]) == 0
