@@ -9,7 +9,8 @@
 ;;; Code:
 
 (require 'lsp-mode)
-(require 'lsp-inline-completion)
+(unless (require 'lsp-inline-completion nil t)
+  (user-error "The ghost text of lsp-complete needs lsp-mode 10 or newer, from MELPA"))
 
 (lsp-register-client
  (make-lsp-client

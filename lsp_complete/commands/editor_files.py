@@ -39,13 +39,15 @@ class Setup:
     after: str = ""
 
 
+KATE = "In Kate: Settings > Configure Kate > Plugins > LSP Client. Kate has one server per language: this takes Python's place; copy the entry for others"
+
 NAMES = ("vscode", "neovim", "helix", "emacs", "eglot", "zed", "sublime", "kate", "jetbrains")
 
 
 def setup_for(name: str, command: str, editors: Path, places: Mapping[str, Path], helix: str | None = None) -> Setup:
     """The setup of an editor. command: absolute path of the server. helix: the Helix to ask for its servers, if there is one.
 
-    places: "config", "data" and "home". Raises LspCompleteError if a file of the installation is missing.
+    places: what `places()` gives. Raises LspCompleteError if a file of the installation is missing.
     """
     config, home = places["config"], places["home"]
 
@@ -53,39 +55,47 @@ def setup_for(name: str, command: str, editors: Path, places: Mapping[str, Path]
         return filled(read(editors / file), needle, command, file)
 
     if name == "neovim":
-        pack = places["data"] / "nvim" / "site" / "pack" / MARK / "start" / MARK
+        pack = places["neovim"] / "site" / "pack" / MARK / "start" / MARK
         snippet = Snippet(text("neovim/init.lua", '{ "lsp-complete" }'), config / "nvim" / "plugin" / "lsp-complete.lua", "--")
         return Setup("Neovim 0.10 or newer", (snippet,), ((editors / "neovim" / "lua", pack / "lua"),), "Check: :checkhealth lsp_complete")
     if name == "helix":
         servers = editor_helix.asked(helix) if helix else editor_helix.shipped(editors / "helix")
         fragment = editor_helix.fragment(command, servers)
-        return Setup("Helix", (Snippet(fragment, config / "helix" / "languages.toml", "#"),), after="Check: hx --health python")
+        return Setup("Helix", (Snippet(fragment, places["helix"] / "languages.toml", "#"),), after="Check: hx --health python")
     if name in ("emacs", "eglot"):
         file = "lsp-mode" if name == "emacs" else "eglot"
         folder = home / ".emacs.d" if (home / ".emacs.d").is_dir() else config / "emacs"
         target = folder / f"lsp-complete-{file}.el"
         snippet = Snippet(text(f"emacs/{file}.el", '("lsp-complete")'), target, ";")
-        return Setup("Emacs with " + file, (snippet,), after=f'In init.el: (load "{target}")')
+        init = home / ".emacs" if (home / ".emacs").is_file() else folder / "init.el"  # with ~/.emacs, Emacs reads no init.el
+        return Setup("Emacs with " + file, (snippet,), after=f'In {init}: (load "{target}")')
     if name == "zed":
-        after = "Merge this into Zed's settings.json, and run: lsp-complete serve-http --port 8543 (it prints the token; Zed asks for it as the API key)"
+        after = (
+            "1. Run this and leave it running; it prints a token: lsp-complete serve-http --port 8543\n"
+            "2. Merge the above into Zed's settings.json (zed: open settings file).\n"
+            "3. Give Zed the token as the API key, in its settings under Edit Predictions, or start it with the token in ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY."
+        )
         return Setup("Zed", (Snippet(read(editors / "zed" / "settings.json"), None),), after=after)
     if name == "sublime":
-        snippet = Snippet(text("sublime/LSP.sublime-settings", '["lsp-complete"]'), config / "sublime-text" / "Packages" / "User" / "LSP.sublime-settings")
-        return Setup("Sublime Text with the package LSP", (snippet,))
+        snippet = Snippet(text("sublime/LSP.sublime-settings", '["lsp-complete"]'), places["sublime"] / "Packages" / "User" / "LSP.sublime-settings")
+        return Setup("Sublime Text with the package LSP", (snippet,), after="In Sublime Text: Package Control: Install Package, LSP")
     if name == "kate":
         snippet = Snippet(text("kate/settings.json", '["lsp-complete"]'), config / "kate" / "lspclient" / "settings.json")
-        return Setup("Kate", (snippet,), after="One server per language: copy the entry for other languages")
+        return Setup("Kate", (snippet,), after=KATE)
     if name == "jetbrains":
-        return _jetbrains(text)
+        return _jetbrains(text, editors / "jetbrains" / MARK, places["data"] / MARK / "jetbrains")
     raise LspCompleteError(f"there is no editor `{name}`; there are {', '.join(NAMES)}")
 
 
-def _jetbrains(text: Callable[[str, str], str]) -> Setup:
+def _jetbrains(text: Callable[[str, str], str], source: Path, target: Path) -> Setup:
+    """LSP4IJ imports a folder of three files; the command stands in the first."""
+    template = Snippet(text("jetbrains/lsp-complete/template.json", '"default": "lsp-complete"'), target / "template.json")
+    others = tuple(Snippet(read(source / name), target / name) for name in ("initializationOptions.json", "settings.json"))
     after = (
-        "JetBrains IDEs with the plug-in LSP4IJ: Languages & Frameworks > Language Servers > + > Template > Import from custom template, "
-        "and choose a folder that holds this as template.json (editors/jetbrains/lsp-complete has the three files)"
+        "With the plug-in LSP4IJ: Settings > Languages & Frameworks > Language Servers > + > Template > Import from custom template..., "
+        f"and choose the folder {target} (--install makes it)"
     )
-    return Setup("JetBrains IDEs", (Snippet(text("jetbrains/lsp-complete/template.json", '"default": "lsp-complete"'), None),), after=after)
+    return Setup("JetBrains IDEs", (template, *others), after=after)
 
 
 def read(path: Path) -> str:
@@ -105,10 +115,17 @@ def filled(text: str, needle: str, command: str, file: str = "") -> str:
 
 
 def places(environ: Mapping[str, str] = os.environ, home: Path | None = None, platform: str = sys.platform) -> dict[str, Path]:
-    """The user's folders, as these editors look for them."""
+    """The user's folders, as these editors look for them: "home", "config" and "data", and those of editors that go other ways.
+
+    Windows' and macOS' are as the editors document them, not tried.
+    """
     home = home or Path.home()
     if platform == "win32":
         local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-        return {"home": home, "config": local, "data": local}
+        roaming = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+        own = {"neovim": local / "nvim-data", "helix": roaming / "helix", "sublime": roaming / "Sublime Text"}
+        return {"home": Path(environ.get("HOME") or roaming), "config": local, "data": local, **own}  # home: Emacs'
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    return {"home": home, "config": config, "data": Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")}
+    data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    sublime = home / "Library" / "Application Support" / "Sublime Text" if platform == "darwin" else config / "sublime-text"
+    return {"home": home, "config": config, "data": data, "neovim": data / "nvim", "helix": config / "helix", "sublime": sublime}

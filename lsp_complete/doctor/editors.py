@@ -25,7 +25,7 @@ class Editor:
     """commands: names on the PATH. ghost: how it shows suggestions. least: version needed for that, () for any.
 
     places: configuration files or folders below the user's configuration or home folder (`~/`).
-    setup: its name for `lsp-complete editor`, "" if it has none.
+    setup: what `lsp-complete editor` takes for it, "" if it has nothing. asks: it can be asked for its version without opening a window.
     """
 
     name: str
@@ -34,29 +34,39 @@ class Editor:
     places: tuple[str, ...]
     least: tuple[int, ...] = ()
     setup: str = ""
+    asks: bool = True
 
 
 EDITORS = (
-    Editor("Neovim", ("nvim",), "ghost text", ("nvim",), (0, 10), "neovim"),
+    Editor("Neovim", ("nvim",), "ghost text", ("nvim",), (0, 10), "neovim --install"),
     Editor(
         "VS Code",
         ("code", "codium", "code-oss", "code-server"),
         "ghost text, by the extension",
-        ("~/.vscode/extensions", "~/.vscode-oss/extensions", "~/.local/share/code-server/extensions"),
+        ("~/.vscode/extensions", "~/.vscode-oss/extensions", "~/.local/share/code-server/extensions", "~/.vscode-server/extensions"),
         setup="vscode",
     ),
-    Editor("Helix", ("hx", "helix"), "completion menu", ("helix",), setup="helix"),
+    Editor("Cursor", ("cursor",), "ghost text, by the extension for VS Code", ("~/.cursor/extensions",), setup="vscode"),
+    Editor("Helix", ("hx", "helix"), "completion menu", ("helix",), setup="helix --install"),
     Editor(
         "Emacs",
         ("emacs",),
         "ghost text with lsp-mode 10, completion menu with Eglot",
         ("emacs", "~/.emacs.d", "~/.emacs"),
-        setup="emacs",
+        setup="emacs --install",
     ),
     Editor("Zed", ("zed", "zeditor"), "by its own completion endpoint", ("zed",), setup="zed"),
     Editor("Vim", ("vim",), "by an LSP plug-in's completion menu", ("~/.vimrc", "~/.vim")),
-    Editor("Sublime Text", ("subl",), "completion menu", ("sublime-text/Packages/User",), setup="sublime"),
-    Editor("Kate", ("kate",), "completion menu", ("kate", "katerc"), setup="kate"),
+    Editor("Sublime Text", ("subl",), "completion menu", ("sublime-text/Packages/User",), setup="sublime --install"),
+    Editor("Kate", ("kate",), "completion menu", ("kate", "katerc"), setup="kate --install"),
+    Editor(
+        "JetBrains IDE",
+        ("idea", "pycharm", "webstorm", "goland", "clion", "rustrover", "phpstorm", "rubymine", "rider"),
+        "ghost text, by the plug-in LSP4IJ",
+        ("JetBrains",),
+        setup="jetbrains --install",
+        asks=False,
+    ),
 )
 
 
@@ -83,7 +93,7 @@ def look(
         command = next((path for name in editor.commands if (path := which(name))), None)
         if command is None:
             continue
-        version = version_in((ask or _ask)(command))
+        version = version_in((ask or _ask)(command)) if editor.asks else ""
         numbers = tuple(int(number) for number in re.findall(r"\d+", version))
         enough = not editor.least or not numbers or numbers >= editor.least
         places = [

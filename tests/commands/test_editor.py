@@ -36,8 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def setup(name: str, command: str = COMMAND) -> editor_files.Setup:
-    places = {key: Path("/home/u") / key for key in ("config", "data", "home")}
-    return editor_files.setup_for(name, command, editors_dir(), places)
+    return editor_files.setup_for(name, command, editors_dir(), editor_files.places({}, Path("/home/u"), "linux"))
 
 
 @pytest.mark.parametrize("name", WITH_COMMAND)
@@ -81,7 +80,7 @@ def test_a_report_of_helix_is_read() -> None:
     assert editor_helix.asked("hx", lambda words: report if words[-1] == "python" else "not found") == {"python": ["ty", "ruff"]}
 
 
-@pytest.mark.parametrize(("name", "file"), [("helix", ".config/helix/languages.toml"), ("kate", ".config/kate/lspclient/settings.json"), ("neovim", ".config/nvim/plugin/lsp-complete.lua"), ("emacs", ".config/emacs/lsp-complete-lsp-mode.el")])
+@pytest.mark.parametrize(("name", "file"), [("helix", ".config/helix/languages.toml"), ("kate", ".config/kate/lspclient/settings.json"), ("jetbrains", ".local/share/lsp-complete/jetbrains/template.json"), ("neovim", ".config/nvim/plugin/lsp-complete.lua"), ("emacs", ".config/emacs/lsp-complete-lsp-mode.el")])
 def test_install_writes_again_but_never_over_the_users_own(name: str, file: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["editor", name, "--install", "--command", "/x/lsp-complete"]
     assert cli.main(words) == 0
@@ -98,6 +97,48 @@ def test_neovims_module_is_copied(home: Path) -> None:
     assert cli.main(["editor", "neovim", "--install", "--command", "/x/lsp-complete"]) == 0
     module = home / ".local/share/nvim/site/pack/lsp-complete/start/lsp-complete/lua/lsp_complete/init.lua"
     assert module.read_bytes() == (editors_dir() / "neovim/lua/lsp_complete/init.lua").read_bytes()
+
+
+def test_emacs_is_told_in_the_file_that_it_reads(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said() -> str:
+        assert cli.main(["editor", "emacs", "--install", "--command", "/x/lsp-complete"]) == 0
+        return capsys.readouterr().out.splitlines()[-1]
+
+    assert said() == f'In {home}/.config/emacs/init.el: (load "{home}/.config/emacs/lsp-complete-lsp-mode.el")'
+    (home / ".emacs.d").mkdir()
+    assert said() == f'In {home}/.emacs.d/init.el: (load "{home}/.emacs.d/lsp-complete-lsp-mode.el")'
+    (home / ".emacs").write_text("")
+    assert said().startswith(f"In {home}/.emacs: ")
+
+
+def test_the_folder_that_jetbrains_imports_is_whole(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["editor", "jetbrains", "--install", "--command", "/x/lsp-complete"]) == 0
+    folder = home / ".local/share/lsp-complete/jetbrains"
+    assert str(folder) in capsys.readouterr().out.splitlines()[-1]  # what to choose in the IDE
+    source = editors_dir() / "jetbrains" / "lsp-complete"
+    assert sorted(p.name for p in folder.iterdir()) == sorted(p.name for p in source.iterdir())
+    made = json.loads((folder / "template.json").read_text("utf-8"))
+    assert made == {**json.loads((source / "template.json").read_text("utf-8")), "programArgs": {"default": "/x/lsp-complete"}}
+
+
+def test_each_system_has_its_own_folders() -> None:
+    home = Path("/home/u")
+
+    def targets(platform: str, environ: dict[str, str]) -> dict[str, str]:
+        places = editor_files.places(environ, home, platform)
+        made = {name: editor_files.setup_for(name, "x", editors_dir(), places) for name in ("neovim", "helix", "sublime", "emacs")}
+        module = made["neovim"].folders[0][1]
+        return {**{name: str(setup.snippets[0].target) for name, setup in made.items()}, "module": str(module)}
+
+    end = "site/pack/lsp-complete/start/lsp-complete/lua"
+    assert targets("linux", {"XDG_DATA_HOME": "/d"})["module"] == f"/d/nvim/{end}"
+    mac = targets("darwin", {})
+    assert mac["sublime"] == "/home/u/Library/Application Support/Sublime Text/Packages/User/LSP.sublime-settings"
+    assert mac["helix"] == "/home/u/.config/helix/languages.toml"
+    windows = targets("win32", {"LOCALAPPDATA": "/l", "APPDATA": "/r"})
+    assert windows["neovim"] == "/l/nvim/plugin/lsp-complete.lua" and windows["module"] == f"/l/nvim-data/{end}"
+    assert windows["helix"] == "/r/helix/languages.toml"
+    assert windows["sublime"] == "/r/Sublime Text/Packages/User/LSP.sublime-settings"
 
 
 def test_what_is_missing_is_said(tmp_path: Path, home: Path) -> None:

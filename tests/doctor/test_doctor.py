@@ -40,7 +40,25 @@ def test_editors_are_found_asked_and_searched(home: Path) -> None:
     said = editors.findings(found, False, "python -m lsp_complete")
     assert [item.level for item in said] == ["warn", "note", "ok", "note"]
     assert "python -m lsp_complete" in said[0].remedy and "0.10" in said[1].remedy
-    assert said[3].remedy == "lsp-complete editor helix"
+    assert said[3].remedy == "lsp-complete editor helix --install"
+
+
+def test_each_editor_has_a_remedy_that_can_be_copied_and_ides_are_not_started(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    every = {editor.commands[0]: "/bin/" + editor.commands[0] for editor in editors.EDITORS}
+    asked: list[str] = []
+
+    def ask(command: str) -> str:
+        asked.append(command)
+        return "99.1"
+
+    found = editors.look(every.get, ask)
+    assert {item.name for item in found} == {editor.name for editor in editors.EDITORS} >= {"Cursor", "JetBrains IDE"}
+    assert sorted(asked) == sorted(set(every.values()) - {"/bin/idea"})  # it would open its window
+    for item in editors.findings(found, True, ""):
+        name = item.remedy.removeprefix("lsp-complete ").split()
+        if name[0] == "editor":
+            assert cli.main([*name[:2], "--command", "/x/lsp-complete"]) == 0, item
+            assert "/x/lsp-complete" in (said := capsys.readouterr().out) or name[1] in ("vscode", "zed"), said
 
 
 def test_no_editor_is_no_failure() -> None:

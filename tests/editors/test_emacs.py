@@ -40,7 +40,8 @@ def emacs(box: Sandbox, file: Path, name: str = "emacs") -> Iterator[Terminal]:
 def started(box: Sandbox, file: Path, said: str) -> Iterator[Terminal]:
     """Emacs with the line in init.el that the installation said, one file open, the engine ready."""
     editor = program("emacs")
-    load = next(line for line in said.splitlines() if line.startswith("In init.el: ")).removeprefix("In init.el: ")
+    file_and_line = next(line for line in said.splitlines() if line.startswith("In ") and "init.el: " in line)
+    load = file_and_line.split("init.el: ", 1)[1]
     init = box.base / "init.el"
     init.write_text(QUIET + load + "\n", "utf-8")
     with terminal(box) as screen:
@@ -109,6 +110,28 @@ def test_eglot_offers_it_in_its_menu(box: Sandbox) -> None:
         screen.keys("C-M-i")
         screen.shows("price * quantity + shipping_cost")
         assert saved(screen, path).rstrip(b"\n") == b"price = 1\ntotal = price * quantity + shipping_cost"
+
+
+def test_eglot_tab_undo_crlf_emoji_and_nothing_left_behind(box: Sandbox) -> None:
+    path = box.write("a.py", "if one:\r\n")
+    with emacs(box, path, "eglot") as screen:
+        screen.keys("M->", "Tab")
+        screen.text("x")
+        screen.shows("    x")  # Tab indents
+        screen.keys("Enter", "C-a", "C-k")
+        screen.text('label = "\U0001f600 \u00fc" + na')
+        screen.keys("C-M-i")
+        screen.shows("name_of_user")
+        screen.keys("C-/")
+        screen.until(lambda: "name_of_user" not in screen.screen() and "+ na" in screen.screen(), "one undo step")
+        screen.text("me")  # typed on, it is offered again
+        screen.keys("C-M-i")
+        screen.shows("name_of_user")
+        text = saved(screen, path).decode()
+        assert text.rstrip("\r\n") == 'if one:\r\n    x\r\nlabel = "\U0001f600 \u00fc" + name_of_user'
+        assert len(box.processes()) >= 4
+        screen.keys("C-x", "C-c")
+        assert box.left() == []
 
 
 def test_closing_the_editor_leaves_nothing_behind(box: Sandbox) -> None:
