@@ -250,6 +250,37 @@ def test_a_server_that_dies_is_started_again(box: Sandbox, name: str) -> None:
 
 
 @both
+def test_what_was_paused_stays_so_when_the_server_is_started_again(box: Sandbox, name: str) -> None:
+    box.idle_s = 30.0
+    with started(name, box, box.write("a.py", "")) as vim:
+        vim.nvim.command("LspComplete pause")
+        (first,) = [p for p in box.processes() if any("fake_server" in word for word in p.cmdline())]
+        first.send_signal(signal.SIGKILL)
+        new = "local c = require('lsp_complete.client'); return c.get() ~= nil and c.id ~= 1 and c.get().initialized == true"
+        vim.heartbeat()
+        vim.until(lambda: vim.lua(new), "a new server")
+        vim.keys("itotal = pri")
+        vim.has("total = pri")
+        listen(vim)
+        vim.keys("c")
+        vim.until(lambda: "LspCompleteAnswered" in events(vim), "the server's answer")
+        assert vim.ghost() == ""
+        vim.nvim.command("LspComplete resume")
+        vim.keys("e")
+        vim.shows(" * quantity + shipping_cost")
+
+
+@both
+def test_an_engine_that_dies_is_started_again(box: Sandbox, name: str) -> None:
+    with started(name, box, box.write("a.py", "")) as vim:
+        (engine,) = [p for p in box.processes() if "lsp_complete.engine.serve" in p.cmdline()]
+        engine.send_signal(signal.SIGKILL)
+        vim.keys("itotal = pri")
+        vim.shows("ce * quantity + shipping_cost")
+        assert engine.pid not in [p.pid for p in box.processes()]
+
+
+@both
 def test_closing_the_editor_leaves_nothing_behind(box: Sandbox, name: str) -> None:
     with started(name, box, box.write("a.py", "")) as vim:
         vim.keys("itotal = pri")

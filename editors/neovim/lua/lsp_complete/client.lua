@@ -146,6 +146,11 @@ local function configuration(buffer)
     capabilities = capabilities(),
     init_options = initialization_options(),
     exit_timeout = 2000,
+    on_init = function()
+      if require('lsp_complete.status').paused then
+        M.execute('lsp-complete.pause') -- a server that was started again knows nothing of it
+      end
+    end,
     on_exit = on_exit,
     handlers = {
       ['didChangeStatus'] = function(_, result)

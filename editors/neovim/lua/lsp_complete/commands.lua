@@ -72,6 +72,7 @@ M.subcommands = {
   end,
   restart = function()
     ghost.left()
+    status.paused = false
     client.stop(true)
   end,
   engine = function()
