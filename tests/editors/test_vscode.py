@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .sandbox import Sandbox
-from .vscode import ACCEPT_LINE, GHOST, LINES, STATUS, code
+from .vscode import ACCEPT_LINE, GHOST, LINES, NOTES, STATUS, code
 
 pytestmark = [pytest.mark.editor, pytest.mark.slow]
 
@@ -100,6 +100,30 @@ def test_tab_emoji_braces_and_the_menu(box: Sandbox) -> None:
         page.command("lsp-complete: Dashboard")  # in a page of its own
         seen = page.do("beside")
         assert "Recent requests" in seen and "Engine e-" in seen, seen
+
+
+def servers(box: Sandbox) -> int:
+    return sum("fake_server" in " ".join(process.cmdline()) for process in box.processes())
+
+
+def test_a_missing_server_is_asked_for_and_nothing_is_installed(box: Sandbox) -> None:
+    lost: dict[str, object] = {"lsp-complete.server.command": str(box.base / "nowhere")}
+    with code(box, box.write("a.py", ""), ready=False, **lost) as page:
+        page.wait(f"({NOTES}).includes('Install a clone with pipx')", "the offer")
+        page.wait(f"({STATUS}).includes('error')", "the state")
+        words = [word for process in box.processes() for word in process.cmdline()]
+        assert servers(box) == 0 and not any(Path(word).name in ("pipx", "uv", "pip") for word in words)
+        page.do("click", selector=".notification-toast .monaco-button:has-text('Choose the command')")
+        page.wait("!!document.querySelector('.quick-input-widget input')?.offsetParent", "the choice of a file")
+        page.press("Control+a")
+        page.type(str(box.server))
+        page.press("Enter")
+        page.wait(f"({STATUS}).includes('ready')", "ready")
+        page.wait("!document.querySelector('.quick-input-widget')?.offsetParent", "the choice is made")
+        page.do("click", selector=".editor-instance .view-lines")
+        page.type("total = pri")
+        page.shows("ce * quantity + shipping_cost")
+        assert servers(box) == 1
 
 
 def test_closing_leaves_nothing_behind(box: Sandbox) -> None:

@@ -31,6 +31,8 @@ LINES = """[...document.querySelectorAll('.editor-instance .view-lines .view-lin
   .map((line) => [...line.querySelectorAll(':scope > span > span')].filter((e) => !/ghost-text/.test(e.className))
   .map((e) => e.textContent).join('')).join('\\n').replace(/\\u00a0/g, ' ')"""
 NEXT_FRAME = "new Promise((done) => requestAnimationFrame(() => done(null)))"
+NOTES = "[...document.querySelectorAll('.notification-toast')].map((e) => e.textContent).join('\\n')"
+POPUP = "document.querySelector('.suggest-widget.visible .monaco-list-rows')?.textContent ?? ''"
 STATUS = "document.querySelector('[id*=\"lsp-complete.status\"] a')?.getAttribute('aria-label') ?? ''"
 
 
@@ -97,7 +99,8 @@ class Code:
         return path.read_bytes()
 
 
-def _settings(box: Sandbox, more: dict[str, object]) -> None:
+def write_settings(box: Sandbox, more: dict[str, object]) -> None:
+    """VS Code's settings, also while it runs. One that is None is left out."""
     settings = {
         "lsp-complete.server.command": str(box.server),
         "workbench.startupEditor": "none",
@@ -182,7 +185,7 @@ def code(box: Sandbox, file: Path, *, ready: bool = True, **settings: object) ->
 def started(box: Sandbox, file: Path, settings: dict[str, object], *, ready: bool = True) -> Iterator[Code]:
     """VS Code as it is installed in the sandbox, the file open, the server ready. A setting that is None is left out."""
     browser()
-    _settings(box, settings)
+    write_settings(box, settings)
     options = ["--auth=none", "--bind-addr=127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"]
     server = subprocess.Popen(
         [str(command(box)), *options],

@@ -41,7 +41,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     ["toggleLanguage", toggleLanguage],
     ["models", models],
     ["statistics", statistics],
-    ["dashboard", () => (command ? dashboard.show(command) : undefined)],
+    ["dashboard", () => (command ? dashboard.show(command) : start(true))],
     ["log", () => client?.outputChannel.show()],
     ["trigger", () => vscode.commands.executeCommand("editor.action.inlineSuggest.trigger")],
   ];
@@ -60,8 +60,8 @@ async function start(asked: boolean): Promise<void> {
   command = find();
   if (!command) {
     status.set("error", "the server is not on this machine");
-    if (await offer()) {
-      await start(true);
+    if ((await offer()) && !client) {
+      await start(true); // unless a setting was put right meanwhile
     }
     return;
   }
@@ -78,6 +78,9 @@ async function start(asked: boolean): Promise<void> {
   client.onDidChangeState((event) => {
     if (event.newState === ClientState.Stopped) {
       status.set("off", "the server has stopped");
+    } else if (event.newState === ClientState.Running && paused) {
+      void execute("lsp-complete.pause"); // a server that was started again knows nothing of it
+      status.set("paused");
     } else if (event.newState === ClientState.Running) {
       status.set(vscode.window.visibleTextEditors.length ? "working" : "ready"); // the engine starts with the first file
     }
@@ -173,7 +176,9 @@ async function toggleLanguage(): Promise<void> {
 }
 
 async function models(): Promise<void> {
-  if (command && (await pick(command))) {
+  if (!command) {
+    await start(true); // says that there is no server, and offers it
+  } else if (await pick(command)) {
     await execute("lsp-complete.restartEngine");
   }
 }

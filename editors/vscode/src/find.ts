@@ -37,7 +37,7 @@ export function find(): string | undefined {
   return folders().map((folder) => path.join(folder, NAME)).find(usable);
 }
 
-/** Say that there is no server and offer ways to get one. Gives true if it makes sense to look again. */
+/** Say that there is no server and offer ways to get one. Gives true if it makes sense to look again; a changed setting is heard of anyway. */
 export async function offer(): Promise<boolean> {
   const pipx = "Install a clone with pipx…";
   const uv = "Install a clone with uv…";
@@ -53,7 +53,6 @@ export async function offer(): Promise<boolean> {
     if (files?.[0]) {
       const configuration = vscode.workspace.getConfiguration(SECTION);
       await configuration.update("server.command", files[0].fsPath, vscode.ConfigurationTarget.Global);
-      return true;
     }
     return false;
   }
