@@ -21,6 +21,7 @@ QUIET = """
 (setq inhibit-startup-screen t make-backup-files nil auto-save-default nil create-lockfiles nil ring-bell-function #'ignore)
 (setq lsp-warn-no-matched-clients nil lsp-auto-guess-root t lsp-enable-snippet nil lsp-enable-file-watchers nil lsp-keep-workspace-alive nil)
 (setq-default indent-tabs-mode nil)
+(column-number-mode 1)
 """
 
 
@@ -64,6 +65,7 @@ def test_ghost_text_from_typing_to_accepting(box: Sandbox) -> None:
         screen.text("total = pri")
         screen.shows("total = price * quantity + shipping_cost")
         screen.text("ce")
+        screen.shows("(2,13)")  # the line looks the same before and after these keys
         screen.shows("total = price * quantity + shipping_cost")
         screen.keys("Tab")
         screen.text("!")
